@@ -189,8 +189,8 @@ let package = Package(
         .testTarget(
             name: "RoutesTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Routes", "Scheduler", "Status", "Storage", "Telemetry",
-                "TestSupport",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Status", "Storage",
+                "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),

@@ -19,6 +19,8 @@ package enum CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
     case size(bits: Int)
     case exponent
     case evenModulus
+    /// The coordinates are not a point of P-256.
+    case point
     /// The secrets that sign the app's tokens are too few or too many.
     case secretCount(Int)
     /// The position counts from one.
@@ -59,9 +61,10 @@ package enum CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
         case .unreadable: "it is not an unencrypted private key in PEM"
         case .otherKind: "it is not an RSA key"
         case .size(let bits):
-            "it has \(bits) bits, not \(RSAPublicKey.sizes.lowerBound) to \(RSAPublicKey.sizes.upperBound)"
+            "it has \(bits) bits, not \(PublicKey.rsaSizes.lowerBound) to \(PublicKey.rsaSizes.upperBound)"
         case .exponent: "its exponent is not an odd number from 3 to 2^32"
         case .evenModulus: "its modulus is even"
+        case .point: "its coordinates are not a point of P-256"
         case .secretCount(let count):
             "one secret signs tokens, or two while one is being rotated, not \(count)"
         case .shortSecret(let position, let byteCount):

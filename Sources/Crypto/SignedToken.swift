@@ -1,6 +1,6 @@
 package import Base
 
-/// A compact RS256 token from another party.
+/// A compact token from another party, signed with RS256 or ES256.
 ///
 /// It is not trusted until ``verifies(with:)`` returns `true`.
 package struct SignedToken: Sendable {
@@ -16,15 +16,28 @@ package struct SignedToken: Sendable {
     /// Parses the text.
     ///
     /// `limit` is in bytes.
-    package init(_ text: String, limit: Int) throws(CryptoError) {
+    package init(_ text: String, limit: Int = TokenSigner.maximumTokenLength) throws(CryptoError) {
         token = try CompactToken(text, limit: limit)
-        try token.require(algorithm: "RS256")
+        try token.require(algorithmIn: PublicKey.Algorithm.allCases.map(\.rawValue))
         claims = try token.claims()
         keyID = token.header["kid"]?.string
     }
 
-    package func verifies(with key: RSAPublicKey) -> Bool {
-        key.verifies(signature: token.signature, of: token.signedBytes)
+    /// Returns `true` if the key has signed the token, with the algorithm of the key.
+    package func verifies(with key: PublicKey) -> Bool {
+        token.header["alg"] == .string(key.algorithm.rawValue)
+            && key.verifies(signature: token.signature, of: token.signedBytes)
+    }
+
+    /// The SHA-256 of what the signature covers, which names the token even if it is signed in another way.
+    package var digest: [UInt8] { Digest.sha256(token.signedBytes) }
+
+    /// Throws unless the token is of a type that names a user, and valid now.
+    ///
+    /// An issuer can sign tokens of other types with the same keys, such as events (RFC 8725, section 3.11).
+    package func checkUse(at now: Timestamp) throws(CryptoError) {
+        guard TokenSigner.isKnownType(token.header["typ"]) else { throw .unsupportedAlgorithm }
+        try TokenSigner.checkTimes(of: claims, at: now)
     }
 }
 
@@ -56,12 +69,14 @@ struct CompactToken: Sendable {
         signedBytes = Array(bytes[..<parts[1].endIndex])
     }
 
-    /// Throws unless the token's algorithm is exactly this one.
+    /// Throws unless the token's algorithm is one of these.
     ///
     /// The verifier chooses the algorithm, never the token: this rejects `none`, and a public key used as a shared
     /// secret (RFC 8725, section 3.1). Critical extensions are not supported (RFC 7515, section 4.1.11).
-    func require(algorithm: String) throws(CryptoError) {
-        guard header["alg"] == .string(algorithm), header["crit"] == nil else { throw .unsupportedAlgorithm }
+    func require(algorithmIn algorithms: [String]) throws(CryptoError) {
+        guard let algorithm = header["alg"]?.string, algorithms.contains(algorithm), header["crit"] == nil else {
+            throw .unsupportedAlgorithm
+        }
     }
 
     /// Returns the claims, for callers that have checked the signature or will check it.
@@ -101,7 +116,7 @@ extension RSAPrivateKey {
 package struct TokenSigner: Sendable {
     /// The length of the hash, which is the shortest allowed key (RFC 7518, section 3.2).
     package static let minimumSecretLength = 32
-    static let maximumTokenLength = 8192
+    package static let maximumTokenLength = 8192
     private static let algorithm = "HS256"
 
     private let signingKey: MessageKey
@@ -140,7 +155,7 @@ package struct TokenSigner: Sendable {
     /// Until the signature is verified, only the header is read.
     package func signedClaims(of token: String) throws(CryptoError) -> JSONValue {
         let token = try CompactToken(token, limit: Self.maximumTokenLength)
-        try token.require(algorithm: Self.algorithm)
+        try token.require(algorithmIn: [Self.algorithm])
         guard Self.isKnownType(token.header["typ"]) else { throw .unsupportedAlgorithm }
         guard isSigned(token) else { throw .badSignature }
         return try token.claims()
@@ -157,7 +172,7 @@ package struct TokenSigner: Sendable {
     }
 
     /// Accepts the types of RFC 7519, section 5.1, and RFC 9068, section 2.1.
-    private static func isKnownType(_ type: JSONValue?) -> Bool {
+    fileprivate static func isKnownType(_ type: JSONValue?) -> Bool {
         guard let type else { return true }
         guard let name = type.string?.lowercased() else { return false }
         return name == "jwt" || name == "at+jwt"

@@ -1,4 +1,4 @@
-import Base
+package import Base
 
 /// The account that an access token belongs to, from the userinfo endpoint.
 package struct UserInfo: Hashable, Sendable {
@@ -11,7 +11,7 @@ package struct UserInfo: Hashable, Sendable {
     package var hostedDomain: String?
 
     /// Reads both forms: version 2 uses `id` and `verified_email`, OpenID Connect `sub` and `email_verified`.
-    init?(_ body: JSONValue) {
+    package init?(_ body: JSONValue) {
         guard let id = (body["sub"] ?? body["id"])?.string, (1...255).contains(id.utf8.count) else { return nil }
         googleUserID = id
         email = body["email"]?.string
@@ -35,7 +35,7 @@ package struct TokenInfo: Hashable, Sendable {
     /// Reads both forms: version 3 uses `aud`, `azp` and `sub`, and puts numbers into strings.
     ///
     /// Version 2 uses `audience`, `issued_to` and `user_id`.
-    init?(_ body: JSONValue) {
+    package init?(_ body: JSONValue) {
         guard let audience = (body["aud"] ?? body["audience"])?.string, !audience.isEmpty else { return nil }
         self.audience = audience
         authorizedParty = (body["azp"] ?? body["issued_to"])?.string

@@ -118,6 +118,7 @@ struct SandboxArguments: Equatable {
           GET  /control/stats      counts of requests; with ?grants=1 also for each grant
           POST /control/reset      delete everything
           POST /control/security-events, .../rotate-key, .../stream, /control/service-accounts
+          POST /control/id-tokens  sign an ID token with these claims: {"sub": "1", "email": "a@example.com", "aud": "client"}
 
         It does not protect secrets: do not give it real tokens.
 

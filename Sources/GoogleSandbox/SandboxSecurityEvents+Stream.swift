@@ -14,7 +14,7 @@ extension SandboxSecurityEvents {
         let email = "risc-\(number)@sandbox.iam.gserviceaccount.com"
         do throws(CryptoError) {
             let numbers = try key.publicNumbers()
-            let publicKey = try RSAPublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
+            let publicKey = try PublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
             accounts[keyID] = (email, publicKey)
             return [
                 "type": "service_account",

@@ -28,6 +28,29 @@ extension SandboxSecurityEvents {
         return ["token": .string(token), "jti": .string(id), "kid": .string(keyID)]
     }
 
+    /// Makes an ID token of Google's issuer that lives for an hour.
+    ///
+    /// The body's claims are added, or replace those.
+    mutating func idToken(_ body: OrderedJSON, at now: Timestamp) throws(ControlError) -> OrderedJSON {
+        let seconds = now.milliseconds / 1000
+        let usual: [(name: String, value: OrderedJSON)] = [
+            ("iss", "https://accounts.google.com"), ("iat", .integer(seconds)), ("exp", .integer(seconds + 3600)),
+            ("email_verified", true),
+        ]
+        let given = try body.members(of: "the body")
+        var claims = JSONLine()
+        for (name, value) in usual.filter({ claim in !given.contains { $0.name == claim.name } }) + given {
+            switch value {
+            case .string(let text): claims.field(name, text)
+            case .integer(let number): claims.field(name, number)
+            case .bool(let flag): claims.field(name, flag)
+            default: throw ControlError("\(name) must be a text, a whole number, or true or false")
+            }
+        }
+        let signer = try signingKey()
+        return ["id_token": .string(try Self.signed(claims, keyID: signer.id, key: signer.key, type: "JWT"))]
+    }
+
     private static func claims(of specification: SecurityEventSpecification, id: String) -> JSONLine {
         var claims = JSONLine()
         claims.field("iss", specification.issuer)
@@ -77,9 +100,14 @@ extension SandboxSecurityEvents {
         Base64.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
     }
 
-    private static func signed(_ claims: JSONLine, keyID: String, key: RSAPrivateKey) throws(ControlError) -> String {
+    private static func signed(
+        _ claims: JSONLine,
+        keyID: String,
+        key: RSAPrivateKey,
+        type: String = "secevent+jwt"
+    ) throws(ControlError) -> String {
         do throws(CryptoError) {
-            return try key.signedToken(claims, keyID: keyID, type: "secevent+jwt").reveal()
+            return try key.signedToken(claims, keyID: keyID, type: type).reveal()
         } catch {
             throw ControlError("cannot sign the token: \(error)", status: 500)
         }

@@ -2,7 +2,7 @@ internal import Base
 internal import Crypto
 internal import HTTPServer
 
-/// The state of Cross-Account Protection in the sandbox: keys, security event tokens, and the project's one stream
+/// The state of Cross-Account Protection in the sandbox: keys, which also sign ID tokens, security event tokens, and the project's one stream
 /// (https://developers.google.com/identity/protocols/risc).
 struct SandboxSecurityEvents: Sendable {
     /// The issuer as in Google's example, with the slash.
@@ -24,7 +24,7 @@ struct SandboxSecurityEvents: Sendable {
     /// The last one signs.
     private(set) var keys: [(id: String, key: RSAPrivateKey)] = []
     /// The accounts that can manage the stream, by the id of their key.
-    var accounts: [String: (email: String, key: RSAPublicKey)] = [:]
+    var accounts: [String: (email: String, key: PublicKey)] = [:]
     var stream: Stream?
     /// `true` if every request about the stream is refused, as if it belonged to another account.
     var isForbidden = false
@@ -140,6 +140,10 @@ extension Sandbox {
             let specification = try complete(SecurityEventSpecification(body, now: time.now))
             return try withSecurityEvents { (securityEvents) throws(ControlError) in
                 try securityEvents.token(for: specification)
+            }
+        case "/control/id-tokens":
+            return try withSecurityEvents { (securityEvents) throws(ControlError) in
+                try securityEvents.idToken(body, at: time.now)
             }
         case "/control/security-events/rotate-key":
             let keepsOld = try body["keep_old"]?.bool("keep_old") ?? true

@@ -50,6 +50,20 @@ extension APIError {
     /// The response does not say which.
     static let invalidToken = unauthenticated(401, "INVALID_TOKEN", "The token is not valid")
     static let expiredToken = unauthenticated(401, "TOKEN_EXPIRED", "The token has expired")
+    /// The signature is good, but not for this worker.
+    ///
+    /// The bearer can read the token, so the response can help to correct the settings.
+    static let foreignToken = unauthenticated(
+        401,
+        "INVALID_TOKEN",
+        "The token is of another issuer or for another audience"
+    )
+    /// The keys that the token's signer publishes cannot be fetched.
+    static func keysUnavailable(retryAfter: Duration) -> APIError {
+        var error = APIError(503, "DEPENDENCY_FAILURE", "The keys of the app's login cannot be fetched; try again")
+        error.retryAfter = retryAfter
+        return error
+    }
     /// The user was deleted, and the token was issued before.
     static let deletedUser = unauthenticated(404, "USER_NOT_FOUND", "There is no such user")
     /// The backend has disabled the user.
@@ -64,6 +78,12 @@ extension APIError {
         "INVALID_CREDENTIALS",
         "Google does not accept this access token for this app",
         other: (nil, nil, "Invalid Google access token")
+    )
+    static let refusedIDToken = APIError(
+        400,
+        "INVALID_CREDENTIALS",
+        "The ID token is not valid for this app, or was used before",
+        other: (nil, nil, "Invalid Google ID token")
     )
     static let googleUnreachable = APIError(502, "DEPENDENCY_FAILURE", "Google cannot be reached; try again")
 
@@ -137,7 +157,7 @@ extension APIError {
     }
 
     var comprehensionResponse: ServerResponse {
-        let wait = otherStatus == 503 ? [Duration.seconds(60).retryAfter] : []
+        let wait = otherStatus == 503 && retryAfter == nil ? [Duration.seconds(60).retryAfter] : []
         return .object(status: otherStatus, headers: publicHeaders(otherStatus) + wait) { line in
             line.field("detail", otherMessage)
         }
@@ -176,6 +196,13 @@ extension APIError {
         403,
         "forbidden",
         "this service may not have tokens of this user",
+        other: (400, "unauthorized_client", nil)
+    )
+    /// The service names a user whose own token it must present.
+    static let absentUser = APIError(
+        403,
+        "forbidden",
+        "this service gets tokens only for the subject_token of a user who is present",
         other: (400, "unauthorized_client", nil)
     )
     /// The service only looks up users.

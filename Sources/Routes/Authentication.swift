@@ -7,43 +7,7 @@ internal import Storage
 extension RouteDependencies {
     /// Returns the caller of a request, or throws an ``APIError`` or an error of the store.
     func caller(of request: ServerRequest) async throws -> AuthenticatedCaller {
-        try await caller(with: try claims(of: try request.bearerToken()))
-    }
-
-    /// Returns the caller that the claims name.
-    ///
-    /// The token's signature and times must be checked already.
-    func caller(with claims: JSONValue) async throws -> AuthenticatedCaller {
-        let claims = try AccessClaims(claims)
-        var session: Session?
-        if let id = claims.sessionID { session = try await store.session(id) }
-        let stored = try await store.user(claims.userID)
-        let user = try claims.user(stored: stored, session: session, at: time.now)
-        return AuthenticatedCaller(claims: claims, storedUser: user == stored ? user : nil)
-    }
-
-    /// Returns the claims of one of the app's own tokens, whatever its type.
-    func claims(of token: String) throws(APIError) -> JSONValue {
-        do throws(CryptoError) {
-            return try signer.claims(of: token, at: time.now)
-        } catch .expired {
-            throw .expiredToken
-        } catch {
-            throw .invalidToken
-        }
-    }
-
-    /// Returns the claims of a refresh token, even if it has expired, or `nil` for any other token.
-    ///
-    /// Its session decides whether it is valid: the response might have been lost on the token's last day, or a clock
-    /// that was ahead might have made the token.
-    func refreshClaims(of token: String) -> RefreshClaims? {
-        do throws(CryptoError) {
-            let claims = try signer.signedClaims(of: token)
-            return RefreshClaims(claims, of: token, isTimely: TokenSigner.areTimely(claims, at: time.now))
-        } catch {
-            return nil
-        }
+        try await tokens.caller(presenting: try request.bearerToken())
     }
 
     /// Returns the user of a request, and stores a user who is not stored yet.
@@ -66,10 +30,9 @@ struct AccessClaims: Hashable, Sendable {
     let emailIsVerified: Bool?
     let expiresAt: Timestamp
 
-    init(_ claims: JSONValue) throws(APIError) {
-        // A token without a type is an access token. A refresh token always has one.
-        guard claims["type"] == nil || claims["type"] == .string("access") else { throw .invalidToken }
-        userID = try claims.userID()
+    /// Reads the claims of a token of the shared secret: the worker's own, or the backend's.
+    init(_ claims: JSONValue, userClaim: String = AppTokens.usualUserClaim) throws(APIError) {
+        let sessionID: SessionID?
         switch claims["sid"] {
         case nil: sessionID = nil
         case .string(let text):
@@ -77,6 +40,22 @@ struct AccessClaims: Hashable, Sendable {
             sessionID = id
         default: throw .invalidToken
         }
+        let isUsual = sessionID != nil || userClaim == AppTokens.usualUserClaim
+        try self.init(claims, of: isUsual ? claims.userID() : claims.userID(in: userClaim), sessionID)
+    }
+
+    /// Reads the claims of a token that a login has signed.
+    ///
+    /// Its `sid` names a session of the login, not of the worker.
+    init(_ claims: JSONValue, ofLoginWith userClaim: String) throws(APIError) {
+        try self.init(claims, of: claims.userID(in: userClaim), nil)
+    }
+
+    private init(_ claims: JSONValue, of userID: String, _ sessionID: SessionID?) throws(APIError) {
+        // A token without a type is an access token. A refresh token always has one.
+        guard claims["type"] == nil || claims["type"] == .string("access") else { throw .invalidToken }
+        self.userID = userID
+        self.sessionID = sessionID
         email = Self.text(claims["email"])
         name = Self.text(claims["name"])
         // An address that the user has only claimed must not be linked to the Google account that owns it.

@@ -111,6 +111,12 @@ extension JSONValue {
         return userID
     }
 
+    /// Returns the user from one claim.
+    func userID(in claim: String) throws(APIError) -> String {
+        guard let userID = try Self.userID(self[claim]) else { throw .invalidToken }
+        return userID
+    }
+
     /// Returns a user's id, or `nil` if there is none.
     ///
     /// A number is refused: `42`, `42.0` and `"42"` could be one user for the worker, and two for the login that signed

@@ -1,5 +1,5 @@
 package import Base
-package import Crypto
+package import GoogleOAuth
 package import HTTPServer
 package import Scheduler
 package import Storage
@@ -14,7 +14,9 @@ package struct RouteDependencies: Sendable {
     let engine: RefreshEngine
     let google: any GoogleLookups
     let vault: TokenVault
-    let signer: TokenSigner
+    let tokens: AppTokens
+    /// The keys of Google's ID tokens.
+    let googleKeys: KeySetCache
     /// Returns the client ids that are configured at this moment, which a reload can change.
     private let currentClientIDs: @Sendable () -> [String]
     /// The exchange of the app's codes; `nil` in tests that need none.
@@ -36,7 +38,8 @@ package struct RouteDependencies: Sendable {
         engine: RefreshEngine,
         google: any GoogleLookups,
         vault: TokenVault,
-        signer: TokenSigner,
+        tokens: AppTokens,
+        googleKeys: KeySetCache,
         clientIDs: @escaping @Sendable () -> [String],
         exchanges: CodeExchanges? = nil,
         budgets: RequestBudgets,
@@ -52,7 +55,8 @@ package struct RouteDependencies: Sendable {
         self.engine = engine
         self.google = google
         self.vault = vault
-        self.signer = signer
+        self.tokens = tokens
+        self.googleKeys = googleKeys
         currentClientIDs = clientIDs
         self.exchanges = exchanges
         self.budgets = budgets

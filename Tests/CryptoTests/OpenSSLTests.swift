@@ -30,7 +30,7 @@ struct OpenSSLTests {
             case .sealing: _ = try? SealingKey.random()
             case .key: _ = try? RSAPrivateKey.generate()
             case .publicKey:
-                _ = try? RSAPublicKey(modulus: [UInt8](repeating: 0xff, count: 256), exponent: [1, 0, 1])
+                _ = try? PublicKey(modulus: [UInt8](repeating: 0xff, count: 256), exponent: [1, 0, 1])
             case .pem: _ = try? RSAPrivateKey(pem: Secret("-----BEGIN PRIVATE KEY-----"))
             }
         }

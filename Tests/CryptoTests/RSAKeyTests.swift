@@ -30,19 +30,19 @@ struct RSAKeyTests {
 
     @Test("checks a signature that another program made")
     func otherProgram() throws {
-        let key = try RSAPublicKey(modulus: Self.modulus, exponent: Self.exponent)
+        let key = try PublicKey(modulus: Self.modulus, exponent: Self.exponent)
         #expect(key.verifies(signature: Self.signature, of: Self.message))
         #expect(!key.verifies(signature: Self.signature, of: Self.message + [0]))
         #expect(!key.verifies(signature: [], of: Self.message))
         #expect(!key.verifies(signature: Self.signature + [0], of: Self.message))
         #expect(!key.verifies(signature: [0] + Self.signature, of: Self.message))
-        let zeroInFront = try RSAPublicKey(modulus: [0] + Self.modulus, exponent: [0] + Self.exponent)
+        let zeroInFront = try PublicKey(modulus: [0] + Self.modulus, exponent: [0] + Self.exponent)
         #expect(zeroInFront.verifies(signature: Self.signature, of: Self.message))
     }
 
     @Test("refuses a signature with any one bit changed")
     func flippedBits() throws {
-        let key = try RSAPublicKey(modulus: Self.modulus, exponent: Self.exponent)
+        let key = try PublicKey(modulus: Self.modulus, exponent: Self.exponent)
         for bit in 0..<Self.signature.count * 8 {
             var forged = Self.signature
             forged[bit / 8] ^= 1 << (bit % 8)
@@ -55,10 +55,10 @@ struct RSAKeyTests {
         let made = try RSAPrivateKey.generate()
         let read = try RSAPrivateKey(pem: made.pem())
         let numbers = try made.publicNumbers()
-        let publicKey = try RSAPublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
+        let publicKey = try PublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
         #expect(try publicKey.verifies(signature: read.sign(Self.message), of: Self.message))
         #expect(numbers.exponent == [1, 0, 1])
-        let other = try RSAPublicKey(modulus: Self.modulus, exponent: Self.exponent)
+        let other = try PublicKey(modulus: Self.modulus, exponent: Self.exponent)
         #expect(try !other.verifies(signature: read.sign(Self.message), of: Self.message))
     }
 
@@ -79,7 +79,7 @@ struct RSAKeyTests {
         ] as [([UInt8], [UInt8], CryptoError)]
     )
     func refusedNumbers(modulus: [UInt8], exponent: [UInt8], error: CryptoError) {
-        #expect(throws: error) { try RSAPublicKey(modulus: modulus, exponent: exponent) }
+        #expect(throws: error) { try PublicKey(modulus: modulus, exponent: exponent) }
     }
 
     /// A key of another kind, made only for this test.

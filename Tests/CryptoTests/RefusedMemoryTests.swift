@@ -41,7 +41,7 @@ struct RefusedMemoryTests {
             case .signature:
                 let key = try RSAPrivateKey.generate()
                 let numbers = try key.publicNumbers()
-                let publicKey = try RSAPublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
+                let publicKey = try PublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
                 let signature = try key.sign([1, 2, 3])
                 RefusedMemory.refuse(from: 1, count: .max)
                 _ = publicKey.verifies(signature: signature, of: [1, 2, 3])

@@ -185,6 +185,7 @@ class Accounts:
             "--jwt-secret-file", fixture.folder / "jwt", "--services-file", fixture.folder / "services.json",
             "--notice-url", self.backend.url, "--notice-secret-file", fixture.folder / "notice",
             "--security-events-endpoint", self.sandbox.url + "/.well-known/risc-configuration",
+            "--google-keys-endpoint", self.sandbox.url + "/oauth2/v3/certs",
             "--google-calls-per-minute", "100000", *extra,
         ]
         if not fixture.keys.exists():

@@ -23,6 +23,13 @@ extension FuzzTarget {
             Secret("a secret of the tests, long enough to sign"), Secret("another one, also long enough to do so"),
         ])
     }
+    /// The key of RFC 7515, appendix A.3, whose token is in the corpus.
+    private static let elliptic = made {
+        try PublicKey(
+            x: Base64URL.decode("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU") ?? [],
+            y: Base64URL.decode("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0") ?? []
+        )
+    }
     private static let ring = made { try KeyRing(keys: [.random(), .random()]) }
 
     static func made<Value>(_ body: () throws -> Value) -> Value {
@@ -40,7 +47,8 @@ extension FuzzTarget {
             fatalError("violated: a token that was not signed is refused")
         } catch {}
         do throws(CryptoError) {
-            _ = try SignedToken(text, limit: SecurityEventReader.maximumBody)
+            let token = try SignedToken(text, limit: SecurityEventReader.maximumBody)
+            require(!token.verifies(with: elliptic) || token.claims["iss"] == .string("joe"), "no token is forged")
         } catch {}
     }
 
@@ -76,7 +84,7 @@ extension FuzzTarget {
 
     private static func readKeySet(_ input: [UInt8]) {
         guard let document = JSONValue.object(in: input) else { return }
-        guard let keys = KeySet(issuer: "https://accounts.google.com", document: document) else { return }
+        guard let keys = KeySet(document) else { return }
         for key in keys.keys.values {
             require(!key.verifies(signature: input, of: input), "a random signature is not good")
         }
@@ -116,9 +124,14 @@ extension FuzzTarget {
                 require(!login.name.isEmpty && !login.credential.isEmpty, "a login is complete")
             }
             let parsed = try TokenEndpointRequest(form, from: service)
-            require((1...4096).contains(parsed.userID.utf8.count), "a user id is bounded")
-            require(!parsed.userID.utf8.contains { $0 < 0x20 || $0 == 0x7f }, "a user id is printable")
-            require(!parsed.userID.hasPrefix("rwh_"), "only what was sealed is a handle")
+            let (subject, isName) =
+                switch parsed.subject {
+                case .named(let name): (name, true)
+                case .token(let token): (token, false)
+                }
+            require((1...8192).contains(subject.utf8.count), "a subject is bounded")
+            require(!subject.utf8.contains { $0 < 0x20 || $0 == 0x7f }, "a subject is printable")
+            require(!(isName && subject.hasPrefix("rwh_")), "only what was sealed is a handle")
             require(parsed.demands.scopes.count <= 1024, "the number of scopes is bounded")
         } catch {
             let response = error.oauthResponse

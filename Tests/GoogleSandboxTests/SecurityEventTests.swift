@@ -14,14 +14,14 @@ struct SecurityEventTests {
         return try SignedToken(#require(answer.body["token"]?.stringValue), limit: 65_536)
     }
 
-    private func keys() async throws -> [String: RSAPublicKey] {
+    private func keys() async throws -> [String: PublicKey] {
         let answer = try #require(await fixture.ask("GET", "/oauth2/v3/certs"))
         guard case .array(let entries)? = answer.body["keys"] else { return [:] }
-        var keys: [String: RSAPublicKey] = [:]
+        var keys: [String: PublicKey] = [:]
         for entry in entries {
             let modulus = try #require(Base64URL.decode(entry["n"]?.stringValue ?? ""))
             let exponent = try #require(Base64URL.decode(entry["e"]?.stringValue ?? ""))
-            keys[entry["kid"]?.stringValue ?? ""] = try RSAPublicKey(modulus: modulus, exponent: exponent)
+            keys[entry["kid"]?.stringValue ?? ""] = try PublicKey(modulus: modulus, exponent: exponent)
         }
         return keys
     }

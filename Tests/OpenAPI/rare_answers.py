@@ -8,6 +8,10 @@ import accounts
 from harness import CLIENT
 
 LIMITED_KEY = "a-credential-with-limits-of-32-bytes"
+LOGIN_ROUTES = [
+    ("POST", "/v1/auth/gmail-tokens"), ("DELETE", "/v1/auth/gmail-tokens"), ("GET", "/v1/user/me"),
+    ("DELETE", "/v1/user/me"), ("DELETE", "/v1/delete/me"), ("GET", "/api/auth/me"), ("POST", "/api/auth/logout"),
+]
 OPERATOR_KEY = "a-credential-of-a-person-of-32-bytes"
 MANAGER_KEY = "a-credential-of-the-backend-32-bytes"
 
@@ -79,10 +83,22 @@ class RareAnswers:
             self.request_public(401, method, path)
             self.request_public(401, method, path, bearer=stale)
             self.request_public(401, method, path, bearer="no.token.this")
+        # The keys of the login cannot be fetched.
+        unknown = accounts.token({"sub": "a", "exp": now + 3600}, header={"alg": "RS256", "kid": "a"})
+        for method, path in LOGIN_ROUTES:
+            body = {"access_token": "a"} if path.endswith("tokens") and method == "POST" else None
+            self.request_public(503, method, path, body, bearer=unknown)
         self.request_public(401, "POST", "/api/auth/refresh", {"refresh_token": "never made here"})
         self.request_public(401, "POST", "/api/auth/logout", {"refresh_token": "never made here"})
         former = accounts.token({"sub": "not imported yet", "type": "refresh", "exp": now + 3600})
         self.request_public(503, "POST", "/api/auth/refresh", {"refresh_token": former})
+
+    def id_tokens(self):
+        """A sign-in with an ID token, which counts once."""
+        account = {"sub": "g-id", "email": "id@gmail.com", "aud": CLIENT}
+        body = self.deployment.sandbox.call("/control/id-tokens", account)
+        self.request_public(200, "POST", "/api/auth/mobile/google", body)
+        self.request_public(400, "POST", "/api/auth/mobile/google", body)
 
     def deletion(self):
         grant, bearer = self.connected("deleted"), accounts.user_token("deleted")
@@ -130,6 +146,9 @@ class RareAnswers:
         }
         self.request_oauth(200, "limited", **exchange)
         self.request_oauth(400, "limited", audience="gmail", **exchange)
+        present = {**exchange, "subject_token_type": "urn:ietf:params:oauth:token-type:jwt"}
+        self.request_oauth(200, "limited", **{**present, "subject_token": accounts.user_token("limited")})
+        self.request_oauth(400, "limited", **present)
 
     def lookups(self):
         """Users that an operator looks up."""
@@ -221,6 +240,11 @@ class RareAnswers:
         self.deployment.sandbox.settings(outage="reset")
         self.request_public(503, "POST", "/v1/google/security-events", event)
         self.deployment.sandbox.settings(outage="none")
+
+
+def login(fixture):
+    """The flags of a login that does not publish its keys."""
+    return ["--app-keys", fixture.sandbox.url + "/no-keys", "--app-audience", "app"]
 
 
 def services():

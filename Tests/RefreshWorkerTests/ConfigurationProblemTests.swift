@@ -21,6 +21,7 @@ struct ConfigurationProblemTests {
             (.clientID, "two words", "not a client id"), (.clientID, ",", "names no client id"),
             (.clientID, String(repeating: "x", count: 257), "up to 256"),
             (.tokenEndpoint, "http://example.com/token", "is not https"),
+            (.appKeys, "http://example.com/keys", "is not https"), (.appKeys, ",", "names neither"),
             (.revocationEndpoint, "ftp://example.com", "is not https"),
             (.userinfoEndpoint, "example.com", "does not begin with https://"),
         ] as [(Setting.Name, String, String)]

@@ -40,7 +40,8 @@ struct OpenAPITests {
     // MARK: Statuses
 
     private static let authentication: [APIError] = [
-        .missingToken, .invalidToken, .expiredToken, .deletedUser, .inactiveUser,
+        .missingToken, .invalidToken, .foreignToken, .expiredToken, .deletedUser, .inactiveUser,
+        .keysUnavailable(retryAfter: .seconds(1)),
     ]
     private static let body: [APIError] = [
         .unsupportedMediaType, .unreadableBody, .missingField("name"), .invalidField("name", mustBe: "other"),
@@ -49,7 +50,7 @@ struct OpenAPITests {
     private static let limited: [APIError] = [.tooManyRequests(retryAfter: .seconds(1))]
     private static let refresh: [APIError] = neededBody + limited + [.invalidRefreshToken, .notMovedYet]
     private static let logout: [APIError] = authentication + body + limited
-    private static let google: [APIError] = [.refusedByGoogle, .googleUnreachable] + limited
+    private static let google: [APIError] = [.refusedByGoogle, .refusedIDToken, .googleUnreachable] + limited
     private static let codes: [APIError] = [.refusedCode, .noServerClient, .codeOfOtherAccount, .stillConnecting]
     private static let always: [APIError] = [.wrongMethod, .internalError]
 

@@ -6,14 +6,14 @@ package struct SecurityEventReader: Sendable {
     /// The maximum size of a body.
     package static let maximumBody = 65_536
 
-    let keys: SecurityEventKeys
+    let keys: KeySetCache
     /// Returns the client ids that are configured at this moment.
     ///
     /// A reload can change them.
     let clientIDs: @Sendable () -> [String]
     private let time: any TimeSource
 
-    package init(keys: SecurityEventKeys, clientIDs: @escaping @Sendable () -> [String], time: any TimeSource) {
+    package init(keys: KeySetCache, clientIDs: @escaping @Sendable () -> [String], time: any TimeSource) {
         self.keys = keys
         self.clientIDs = clientIDs
         self.time = time
@@ -33,9 +33,15 @@ package struct SecurityEventReader: Sendable {
             }
         }
         guard let keyID = token.keyID else { throw .invalid(.key, "the token does not name a key") }
-        let (issuer, key) = try await keys.key(id: keyID)
+        let issuer: String?
+        let key: PublicKey?
+        do throws(KeySetCache.Unavailable) {
+            (issuer, key) = try await keys.key(id: keyID)
+        } catch {
+            throw .unavailable(retryAfter: error.retryAfter)
+        }
         // An unknown key and a bad signature get the same message.
-        guard let key, token.verifies(with: key) else {
+        guard let issuer, let key, token.verifies(with: key) else {
             throw .invalid(.key, "the token is not signed by a key of the issuer")
         }
         return try SecurityEventToken(claims: token.claims, issuer: issuer, clientIDs: Set(clientIDs()), at: time.now)

@@ -44,6 +44,11 @@ struct Configuration: Equatable, Sendable {
     let googleCallsPerMinute: Int
     let emailLinking: EmailLinking
     let jwtSecretFile: String?
+    /// The keys of the login that signs the app's tokens.
+    let appKeys: [KeyLocation]
+    let appIssuer: String?
+    let appAudience: String?
+    let appUserClaim: String
     /// The time in which any refresh token of a session is answered with the current tokens.
     let sessionGrace: Duration
     /// The end of the time in which refresh tokens of the former backend begin a session.
@@ -55,6 +60,8 @@ struct Configuration: Equatable, Sendable {
     /// `true` if /metrics is served over TLS.
     let servesInternalMetrics: Bool
     let securityEventsEndpoint: Endpoint
+    /// The keys of Google's ID tokens.
+    let googleKeysEndpoint: Endpoint
     let noticeURL: Endpoint?
     let noticeSecretFile: String?
     /// The time before the end of a refresh token at which the backend is notified, or zero for never.
@@ -97,6 +104,10 @@ struct Configuration: Equatable, Sendable {
         }
         emailLinking = resolver.value(of: .linkByEmail, SettingValue.word)
         jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.path) ?? resolver.credential("jwt-secret")
+        appKeys = resolver.list(.appKeys, SettingValue.keyLocations)
+        appIssuer = resolver.optional(.appIssuer, SettingValue.text)
+        appAudience = resolver.optional(.appAudience, SettingValue.text)
+        appUserClaim = resolver.value(of: .appUserClaim, SettingValue.text)
         sessionGrace = resolver.seconds(.sessionGrace, in: 1...Int(Session.maximumGrace.components.seconds))
         acceptFormerRefreshTokensUntil = resolver.optional(.acceptFormerRefreshTokensUntil, SettingValue.date)
         servicesFile = resolver.optional(.servicesFile, SettingValue.path) ?? resolver.credential("services")
@@ -104,6 +115,7 @@ struct Configuration: Equatable, Sendable {
         internalKeyFile = resolver.optional(.internalKey, SettingValue.path)
         servesInternalMetrics = resolver.value(of: .internalMetrics, SettingValue.switched)
         securityEventsEndpoint = resolver.value(of: .securityEventsEndpoint, SettingValue.endpoint)
+        googleKeysEndpoint = resolver.value(of: .googleKeysEndpoint, SettingValue.endpoint)
         noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
         noticeSecretFile =
             resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
@@ -142,16 +154,30 @@ extension Configuration {
         if let error = CommandError(servingProblems(environment: environment)) { throw error }
     }
 
+    /// `true` if a listener gets tokens of the app: from the app itself, or from services of its users.
+    var verifiesAppTokens: Bool { publicListener != nil || internalListener != nil && servicesFile != nil }
+
+    func hasAppSecret(environment: [String: String]) -> Bool {
+        jwtSecretFile != nil || environment[Setting.jwtSecretName] != nil
+    }
+
     /// Returns a problem for each need that is not met.
     func servingProblems(environment: [String: String]) -> [Setting.Problem] {
-        let hasSecret = jwtSecretFile != nil || environment[Setting.jwtSecretName] != nil
         let isPublic = publicListener != nil
         let needs: [(isUnmet: Bool, name: Setting.Name, need: String)] = [
             (
-                isPublic && !hasSecret, .listen,
+                isPublic && appKeys.isEmpty && !hasAppSecret(environment: environment), .listen,
                 """
                 --jwt-secret-file, or the variable \(Setting.jwtSecretName): the secret of the app's own tokens. \
-                'openssl rand -hex 32' prints a new one; a backend that is being replaced has one already
+                'openssl rand -hex 32' prints a new one; a backend that is being replaced has one already. Or --app-keys, for \
+                tokens of a login such as Firebase
+                """
+            ),
+            (
+                !appKeys.isEmpty && appIssuer == nil && appAudience == nil, .appKeys,
+                """
+                --app-issuer or --app-audience, because a login such as Firebase signs the tokens of other people's apps \
+                with the same keys
                 """
             ),
             (isPublic && clientIDs.isEmpty, .listen, "--client-id: only tokens of these clients are accepted"),

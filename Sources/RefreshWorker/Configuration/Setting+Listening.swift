@@ -54,8 +54,25 @@ extension Setting {
         Setting(.jwtSecretFile, "FILE", change: .restart(\.jwtSecretFile)) {
             """
             File with the secret of the app's own tokens (HS256), at least 32 bytes; on a second line the former one, while \
-            it is being replaced. Or the variable JWT_SECRET, or a systemd credential named jwt-secret. Needed with --listen.
+            it is being replaced. Or the variable JWT_SECRET, or a systemd credential named jwt-secret. Without it \
+            the worker issues no sessions, and --listen needs --app-keys.
             """
+        },
+        Setting(.appKeys, "URL|FILE", repeatable: true, change: .restart(\.appKeys)) {
+            """
+            Key set (JWKS) of a login whose tokens the app sends: RS256 or ES256. A URL must be https, except on this machine, \
+            and is fetched again after its max-age, at least every day. A file is read again after five minutes. May repeat; \
+            in the environment and the file a list with commas.
+            """
+        },
+        Setting(.appIssuer, "TEXT", change: .restart(\.appIssuer)) {
+            "The iss that a token of the app must have. With --app-keys, this or --app-audience is needed."
+        },
+        Setting(.appAudience, "TEXT", change: .restart(\.appAudience)) {
+            "The aud that a token of the app must have, or its client_id if it has no aud."
+        },
+        Setting(.appUserClaim, "NAME", default: AppTokens.usualUserClaim, change: .restart(\.appUserClaim)) {
+            "The claim of a token of the app with the user's id. With sub, a token of the shared secret can have user_id instead."
         },
         Setting(.sessionGrace, "SECONDS", default: "60", change: .restart(\.sessionGrace)) {
             """
@@ -82,6 +99,14 @@ extension Setting {
             change: .restart(\.securityEventsEndpoint)
         ) {
             "The document in which Google names the issuer and the keys of its security events."
+        },
+        Setting(
+            .googleKeysEndpoint,
+            "URL",
+            default: "https://www.googleapis.com/oauth2/v3/certs",
+            change: .restart(\.googleKeysEndpoint)
+        ) {
+            "The keys with which Google signs ID tokens."
         },
         Setting(.noticeURL, "URL", change: .restart(\.noticeURL)) {
             """

@@ -11,6 +11,10 @@ extension SettingValue {
         text
     }
 
+    static func text(_ text: String) throws(InputError) -> String {
+        text
+    }
+
     static func metricsLog(_ text: String) throws(InputError) -> LineDestination {
         text == "-" ? .standardOutput : .file(text)
     }

@@ -29,10 +29,17 @@ extension TokenVendingHandler {
         let result = await vend(to: service, forced: false, since: start) { audit in
             let parsed = try TokenEndpointRequest(form, from: service)
             grantType = parsed.grantType
+            let userID: String
+            switch parsed.subject {
+            case .named(let name): userID = name
+            case .token(let token):
+                userID = try await presentUser(token)
+                audit.isPresent = true
+            }
             do {
-                return try await token(of: parsed.userID, parsed.demands, for: service, &audit)
+                return try await token(of: userID, parsed.demands, for: service, &audit)
             } catch {
-                throw try await orDoubt(APIError(internally: error), about: parsed.userID)
+                throw try await orDoubt(APIError(internally: error), about: userID)
             }
         }
         do throws(APIError) {
@@ -51,6 +58,22 @@ extension TokenVendingHandler {
         }
     }
 
+    /// Returns the user of an app's token that a service presents.
+    private func presentUser(_ token: String) async throws -> String {
+        guard let appTokens else { throw APIError.invalidRequest("this worker does not verify tokens of an app") }
+        do {
+            return try await appTokens.caller(presenting: token).userID
+        } catch let error as APIError {
+            guard error.status == 503 else {
+                // RFC 8693, section 2.2.2. Not invalid_grant: the user's connection to Google is as before.
+                throw APIError.invalidRequest("the subject_token is refused: \(error.message)")
+            }
+            var unavailable = APIError.temporary("keys_unavailable", error.message)
+            unavailable.retryAfter = error.retryAfter
+            throw unavailable
+        }
+    }
+
     /// Returns the error for now, instead of the end of a grant that the worker itself can still undo.
     ///
     /// Libraries delete the connection after `invalid_grant`, so it must be final.
@@ -64,7 +87,8 @@ extension TokenVendingHandler {
 
 /// A request to the token endpoint: RFC 6749, section 6, or token exchange (RFC 8693, section 2.1).
 ///
-/// The user's id, or a handle of the service, takes the place of the refresh token.
+/// The user's id, or a handle of the service, takes the place of the refresh token. A token exchange can also present
+/// the user's own token of the app.
 struct TokenEndpointRequest: Sendable {
     enum GrantType: String, CaseIterable, Sendable {
         case refreshToken = "refresh_token"
@@ -73,6 +97,14 @@ struct TokenEndpointRequest: Sendable {
 
     static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
     private static let refreshTokenType = "urn:ietf:params:oauth:token-type:refresh_token"
+    private static let jwtType = "urn:ietf:params:oauth:token-type:jwt"
+
+    enum Subject: Sendable {
+        /// The user's id, also from a handle.
+        case named(String)
+        /// A token of the app, which is not verified yet.
+        case token(String)
+    }
 
     /// The life that a vended token has at least, if Google can be reached.
     ///
@@ -81,7 +113,7 @@ struct TokenEndpointRequest: Sendable {
     private static let minimumLife: Duration = .seconds(300)
 
     let grantType: GrantType
-    let userID: String
+    let subject: Subject
     let demands: TokenVendingRequest
 
     init(_ form: TokenEndpointForm, from service: Service) throws(APIError) {
@@ -95,15 +127,16 @@ struct TokenEndpointRequest: Sendable {
             }
         guard let subject else {
             let parameter = grantType == .refreshToken ? "refresh_token" : "subject_token"
-            throw .invalidRequest("\(parameter) must be the id of a user, or a handle")
+            throw .invalidRequest("\(parameter) is missing: the id of a user, a handle, or a user's token")
         }
-        userID = try Self.userID(subject, for: service)
+        let presentsToken = grantType == .tokenExchange && form["subject_token_type"] != Self.refreshTokenType
+        self.subject = presentsToken ? .token(subject) : .named(try Self.userID(subject, for: service))
         demands = try TokenVendingRequest(scope: form["scope"], minimumLife: Self.minimumLife)
     }
 
     private static func subjectToken(_ form: TokenEndpointForm) throws(APIError) -> String? {
-        guard form["subject_token_type"] == refreshTokenType else {
-            throw .invalidRequest("subject_token_type must be \(refreshTokenType)")
+        guard [refreshTokenType, accessTokenType, jwtType].contains(form["subject_token_type"]) else {
+            throw .invalidRequest("subject_token_type must be \(refreshTokenType), \(accessTokenType) or \(jwtType)")
         }
         guard [nil, accessTokenType].contains(form["requested_token_type"]) else {
             throw .invalidRequest("requested_token_type must be \(accessTokenType)")
@@ -159,7 +192,8 @@ struct TokenEndpointForm: Sendable {
         }
         var values: [String: String] = [:]
         for (name, value) in request.form where Self.known.contains(name) {
-            guard Self.isText(value) else {
+            let limit = name == "subject_token" ? TokenSigner.maximumTokenLength : Self.maximumLength
+            guard Self.isText(value, limit: limit) else {
                 throw .invalidRequest("\(name) is too long, is not UTF-8, or contains a control character")
             }
             let isFirst = values.updateValue(value, forKey: name) == nil
@@ -175,8 +209,8 @@ struct TokenEndpointForm: Sendable {
     }
 
     /// Accepts text whose decoding lost nothing: invalid UTF-8 is decoded as U+FFFD, and would name another user.
-    private static func isText(_ text: String) -> Bool {
-        text.utf8.count <= maximumLength
+    private static func isText(_ text: String, limit: Int) -> Bool {
+        text.utf8.count <= limit
             && !text.unicodeScalars.contains { $0 == "\u{fffd}" || $0.properties.generalCategory == .control }
     }
 }

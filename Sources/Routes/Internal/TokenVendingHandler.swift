@@ -11,21 +11,27 @@ package struct TokenVendingHandler: Sendable {
     struct Audit {
         var scopes: [ScopeName] = []
         var grant: GrantID?
+        /// `true` if the request has the user's own token.
+        var isPresent = false
     }
 
     let provider: TokenProvider
     let services: ServiceDirectory
+    /// Verifies the tokens of users who are present.
+    let appTokens: AppTokens?
     let log: EngineLog
     let time: any TimeSource
 
     package init(
         provider: TokenProvider,
         services: ServiceDirectory,
+        appTokens: AppTokens? = nil,
         log: EngineLog,
         time: any TimeSource
     ) {
         self.provider = provider
         self.services = services
+        self.appTokens = appTokens
         self.log = log
         self.time = time
     }
@@ -97,7 +103,8 @@ package struct TokenVendingHandler: Sendable {
     ) throws(APIError) {
         audit.scopes = demands.scopes
         // Before the store is read, so that a service does not learn anything about other users.
-        if let refusal = service.refusal(forUser: userID, scopes: demands.scopes) { throw refusal }
+        let refusal = service.refusal(forUser: userID, isPresent: audit.isPresent, scopes: demands.scopes)
+        if let refusal { throw refusal }
     }
 
     /// Returns the grant if one of its tokens can satisfy the request.
@@ -251,6 +258,11 @@ extension MetricsEvent {
                 audit.scopes.map(\.text).joined(separator: " "),
                 maximum: MetricsLine.maximumScopes,
                 "the scopes that it asked for"
+            )
+            line.text(
+                "user",
+                audit.isPresent ? "present" : "named",
+                "`present` (the request had the user's own token) or `named` (an id or a handle)"
             )
             line.flag("forced", forced, "it asked for another token than the one it had")
             line.text("grant", ifAny: audit.grant?.description, "the grant, if the request came that far")

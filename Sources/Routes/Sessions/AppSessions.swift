@@ -9,20 +9,19 @@ struct AppSessions: Sendable {
     let dependencies: RouteDependencies
 
     /// Signs in the owner of a Google account, and makes an unknown owner a user.
-    func begin(as identity: GoogleIdentity, provenBy googleToken: Secret) async throws -> SessionTokenPair {
+    func begin(as identity: GoogleIdentity, provenBy proof: SignInProof) async throws -> SessionTokenPair {
         let now = dependencies.time.now
         let id = SessionID.random(from: dependencies.random)
         let newUserID = dependencies.random.userID()
         return try await dependencies.store.transact { [dependencies] transaction in
-            try transaction.refuse(googleToken, issuedTo: identity.owner, at: now)
             let stored = try dependencies.emailLinking.user(for: identity, in: transaction)
-            if let stored { try transaction.refuse(googleToken, issuedToUser: stored.id) }
+            try proof.check(in: transaction, owner: identity.owner, stored: stored, at: now)
             var user = stored ?? User(id: newUserID, createdAt: now)
             if stored == nil { user.isFromSignIn = true }
             guard user.isActive else { throw APIError.inactiveUser }
             user.signIn(as: identity.owner, picture: identity.picture, at: now)
             if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }
-            let pair = dependencies.tokenPair(for: user, session: id, at: now)
+            let pair = try dependencies.tokenPair(for: user, session: id, at: now)
             let session = Session.start(
                 id: id,
                 userID: user.id,
@@ -47,7 +46,7 @@ struct AppSessions: Sendable {
     ///
     /// The signature is checked before the family is read, so that a caller who only knows a family's id cannot end it.
     func rotate(_ presented: String) async throws -> SessionTokenPair {
-        guard let claims = dependencies.refreshClaims(of: presented) else {
+        guard let claims = dependencies.tokens.refreshClaims(of: presented) else {
             throw APIError.invalidRefreshToken
         }
         let now = dependencies.time.now
@@ -81,7 +80,7 @@ struct AppSessions: Sendable {
             guard let user = try transaction.user(stored?.userID ?? claims.userID), user.isActive, !user.isDeleted,
                 var session = try stored ?? firstSession(of: claims, in: transaction, at: now)
             else { return .refused }
-            let pair = dependencies.tokenPair(for: user, session: session.id, at: now)
+            let pair = try dependencies.tokenPair(for: user, session: session.id, at: now)
             let outcome = session.rotate(
                 presented: claims.hash,
                 to: SessionTokenPair.hash(pair.refreshToken),
@@ -147,16 +146,15 @@ struct AppSessions: Sendable {
     /// A family that has ended already is not an error: the response to the first request might have been lost. That
     /// case does not need a write, and only the bearer of a signed token gets this far.
     func end(by token: String) async throws {
-        if let claims = dependencies.refreshClaims(of: token) {
+        if let claims = dependencies.tokens.refreshClaims(of: token) {
             if mayBegin(claims, at: dependencies.time.now) {
                 return try await end(former: claims)
             }
             return try await end(claims.sessionID, ofUser: claims.userID)
         }
-        let presented = try dependencies.claims(of: token)
-        let claims = try AccessClaims(presented)
+        let claims = try await dependencies.tokens.claims(of: token)
         guard let id = claims.sessionID else {
-            _ = try await dependencies.caller(with: presented)
+            _ = try await dependencies.tokens.caller(with: claims)
             return
         }
         try await end(id, ofUser: claims.userID)

@@ -11,9 +11,11 @@ struct SessionRoutes: Sendable {
     private var sessions: AppSessions { AppSessions(dependencies: dependencies) }
 
     var routes: [Route] {
-        [
+        let issuing = [
             route("POST", "/api/auth/mobile/google", signIn),
             route("POST", "/api/auth/refresh", refresh),
+        ]
+        return (dependencies.tokens.signer == nil ? [] : issuing) + [
             route("GET", "/api/auth/me", user),
             route("POST", "/api/auth/logout", logOut),
             route("GET", "/api/auth/status", status),
@@ -32,12 +34,17 @@ struct SessionRoutes: Sendable {
 
     private func signIn(_ request: ServerRequest) async throws -> ServerResponse {
         try await dependencies.budgets.signIn(request) {
-            let token = try RequestBody(request).required("access_token")
+            let body = try RequestBody(request)
+            if let token = try body.text("id_token", limit: TokenSigner.maximumTokenLength) {
+                let (identity, proof) = try await dependencies.identity(ofIDToken: token, nonce: body.text("nonce"))
+                return Self.response(with: try await sessions.begin(as: identity, provenBy: proof))
+            }
+            let token = try body.required("access_token")
             // A malformed token is refused without asking Google.
             guard Token.isWellFormed(token) else { throw APIError.refusedByGoogle }
             let googleToken = Secret(token)
             let identity = try await dependencies.identity(of: googleToken)
-            return Self.response(with: try await sessions.begin(as: identity, provenBy: googleToken))
+            return Self.response(with: try await sessions.begin(as: identity, provenBy: .accessToken(googleToken)))
         }
     }
 
@@ -74,7 +81,7 @@ struct SessionRoutes: Sendable {
     /// Reports whether sign-in is configured, with the number of client ids but not the ids.
     private func status(_: ServerRequest) async throws -> ServerResponse {
         .object { line in
-            line.field("configured", !dependencies.clientIDs.isEmpty)
+            line.field("configured", !dependencies.clientIDs.isEmpty && dependencies.tokens.signer != nil)
             line.field("google_client_ids", dependencies.clientIDs.count)
             line.field("access_token_seconds", SessionTokenPair.fullAccessLifetime.components.seconds)
             line.field("refresh_token_seconds", SessionTokenPair.refreshLifetime.components.seconds)

@@ -56,9 +56,9 @@ final class SecurityEventIssuer: Sendable {
         get throws { try server.received.count { $0.head.hasPrefix("GET /certs ") } }
     }
 
-    func keys() throws -> SecurityEventKeys {
+    func keys() throws -> KeySetCache {
         let endpoint = try Endpoint("http://127.0.0.1:\(server.port)/risc-configuration")
-        return SecurityEventKeys(http: http, configurationEndpoint: endpoint, time: time)
+        return KeySetCache(.configuration(endpoint), http: http, time: time)
     }
 
     func reader() throws -> SecurityEventReader {

@@ -54,7 +54,7 @@ struct SecurityEventStreamTests {
             let line = try #require(head.split(separator: "\r\n").first { $0.hasPrefix("Authorization: Bearer ") })
             let token = try SignedToken(String(line.dropFirst("Authorization: Bearer ".count)), limit: 8192)
             let numbers = try key.publicNumbers()
-            #expect(try token.verifies(with: RSAPublicKey(modulus: numbers.modulus, exponent: numbers.exponent)))
+            #expect(try token.verifies(with: PublicKey(modulus: numbers.modulus, exponent: numbers.exponent)))
             #expect(token.keyID == "k1")
             #expect(token.claims["iss"]?.string == "w@p.iam.gserviceaccount.com")
             #expect(token.claims["sub"] == token.claims["iss"])

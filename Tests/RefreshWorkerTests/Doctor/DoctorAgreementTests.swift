@@ -34,6 +34,8 @@ struct DoctorAgreementTests {
     private static let app: [Setting.Name: String] = [
         .listen: "127.0.0.1:0", .jwtSecretFile: "ROOT/jwt", .clientID: "1-a", .trustedProxy: "127.0.0.1",
     ]
+    private static let login =
+        #"{"keys":[{"kty":"EC","crv":"P-256","kid":"a","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#
     private static let services =
         #"{"services": [{"name": "a", "credential_sha256": "\#(String(repeating: "0", count: 64))", "scopes": ["*"], "users": ["*"]}]}"#
 
@@ -52,6 +54,35 @@ struct DoctorAgreementTests {
         Case("no secret", with(app, [.jwtSecretFile: nil]), starts: false),
         Case("a short secret", app, files: ["jwt": ("short", 0o600)], starts: false),
         Case("a secret that others can read", app, files: ["jwt": (secret, 0o644)], starts: false),
+        Case(
+            "the keys of a login and no secret",
+            with(app, [.jwtSecretFile: nil, .appKeys: "ROOT/login", .appAudience: "app"]),
+            files: ["login": (login, 0o644)],
+            starts: true
+        ),
+        Case(
+            "the keys of a login without issuer and audience",
+            with(app, [.appKeys: "ROOT/login"]),
+            files: ["login": (login, 0o644)],
+            starts: false
+        ),
+        Case(
+            "the keys of a login that are missing",
+            with(app, [.appKeys: "ROOT/none", .appAudience: "app"]),
+            starts: false
+        ),
+        Case(
+            "the keys of a login that cannot be used",
+            with(app, [.appKeys: "ROOT/login", .appAudience: "app"]),
+            files: ["login": (login.replacing("P-256", with: "P-384"), 0o644)],
+            starts: false
+        ),
+        Case(
+            "services of users whose tokens have a short secret",
+            [.listenInternal: "127.0.0.1:0", .servicesFile: "ROOT/services", .jwtSecretFile: "ROOT/jwt"],
+            files: ["jwt": ("short", 0o600)],
+            starts: false
+        ),
         Case("no client id", with(app, [.clientID: nil]), starts: false),
         Case("the internal listener without services", [.listenInternal: "127.0.0.1:0"], starts: true),
         Case("with services", [.listenInternal: "127.0.0.1:0", .servicesFile: "ROOT/services"], starts: true),

@@ -32,6 +32,18 @@ struct DoctorEndpointTests {
         }
     }
 
+    @Test("an answer without a key that can be used is a fault")
+    func keys() async throws {
+        try await OperatorFixture.with { fixture in
+            let server = try RefusingServer(date: "Sun, 06 Nov 1994 08:49:37 GMT")
+            defer { server.stop() }
+            let url = "http://127.0.0.1:\(server.port)/"
+            let checks = await Doctor(context: try fixture.context([(.appKeys, url)])).endpointChecks()
+            let check = try #require(checks.last { $0.name.contains("app's keys") })
+            #expect(check.severity == .fault && check.text.contains("without a key that can be used"))
+        }
+    }
+
     @Test("an address that is not that of the endpoint is a fault", arguments: ["404 Not Found", "302 Found"])
     func wrongAddress(status: String) async throws {
         try await OperatorFixture.with { fixture in

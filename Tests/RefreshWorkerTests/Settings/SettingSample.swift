@@ -61,10 +61,16 @@ struct SettingSample: Sendable {
         case .googleCallsPerMinute: SettingSample("6", seen: "one every 10 s")
         case .linkByEmail: SettingSample("any")
         case .jwtSecretFile: SettingSample("ROOT/missing", with: [.listen: "127.0.0.1:0"])
+        case .appKeys:
+            SettingSample("https://login.example/keys", with: [.listen: "127.0.0.1:0", .appAudience: "my-app"])
+        case .appIssuer: SettingSample("https://login.example/")
+        case .appAudience: SettingSample("my-app")
+        case .appUserClaim: SettingSample("uid")
         case .sessionGrace: SettingSample("7", seen: "7.0")
         case .acceptFormerRefreshTokensUntil: SettingSample("2027-03-31", seen: "1806451200000")
         case .servicesFile: SettingSample("ROOT/missing", with: Self.internalListener)
         case .securityEventsEndpoint: SettingSample("https://events.example/")
+        case .googleKeysEndpoint: SettingSample("https://keys.example/")
         case .noticeURL: SettingSample("https://notices.example/", with: [.noticeSecretFile: "ROOT/secret"])
         case .expiryNotice:
             SettingSample(

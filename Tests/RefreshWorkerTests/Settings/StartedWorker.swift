@@ -62,7 +62,8 @@ struct StartedWorker {
     private init(_ worker: WorkerParts, root: String) throws {
         self.root = root
         self.worker = worker
-        dependencies = try HTTPListeners.routeDependencies(worker, worker.http)
+        let tokens = try worker.context.openAppTokens(store: worker.store, http: worker.http)
+        dependencies = HTTPListeners.routeDependencies(worker, worker.http, tokens)
         reader = HTTPListeners.securityEventReader(worker.context, worker.http)
     }
 
@@ -122,7 +123,17 @@ struct StartedWorker {
         case .acceptFormerRefreshTokensUntil:
             return [dependencies.acceptFormerTokensUntil.map { "\($0)" } ?? "never"]
         case .securityEventsEndpoint:
-            return [stored("configurationEndpoint", in: reader.keys, as: Endpoint.self)?.url ?? "none"]
+            guard case .configuration(let endpoint) = await reader.keys.source else { return ["none"] }
+            return [endpoint.url]
+        case .googleKeysEndpoint:
+            guard case .keys(let endpoint) = await dependencies.googleKeys.source else { return ["none"] }
+            return [endpoint.url]
+        case .appKeys:
+            guard case .keys(let endpoint)? = await dependencies.tokens.keySets.first?.source else { return ["none"] }
+            return [endpoint.url]
+        case .appIssuer: return [dependencies.tokens.issuer ?? "none"]
+        case .appAudience: return [dependencies.tokens.audience ?? "none"]
+        case .appUserClaim: return [dependencies.tokens.userClaim]
         case .expiryNotice: return [worker.notices.map { "\($0.expiryNotice)" } ?? "no notices"]
         case .noticeURL:
             let keeps = stored("keepsNotices", in: worker.store, as: Bool.self) ?? false

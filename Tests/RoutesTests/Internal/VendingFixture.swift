@@ -67,11 +67,13 @@ struct VendingFixture {
     static let limitedOperatorCredential = "rwc_limited_operator"
     static let managerCredential = "rwc_manager"
     static let limitedManagerCredential = "rwc_limited_manager"
+    static let presentCredential = "rwc_present"
     static let gmail = "https://mail.google.com/"
     static let services = """
         {"services": [
           {"name": "full", "credential_sha256": "\(hash(of: credential))", "scopes": ["*"], "users": ["*"]},
           {"name": "limited", "credential_sha256": "\(hash(of: limitedCredential))", "scopes": ["\(gmail)"], "users": ["u/1"]},
+          {"name": "assistant", "credential_sha256": "\(hash(of: presentCredential))", "scopes": ["*"], "users": "present"},
           {"name": "jane", "credential_sha256": "\(hash(of: operatorCredential))", "users": ["*"], "operator": true},
           {"name": "joe", "credential_sha256": "\(hash(of: limitedOperatorCredential))", "users": ["u/1"], "operator": true},
           {"name": "admin", "credential_sha256": "\(hash(of: managerCredential))", "users": ["*"], "manage": true},
@@ -94,6 +96,7 @@ struct VendingFixture {
     let services: ServiceDirectory
     let handler: TokenVendingHandler
     let random = SeededRandom(seed: 11)
+    let signer: TokenSigner
 
     init() throws {
         store = try TestStore(time: time, random: random)
@@ -113,12 +116,14 @@ struct VendingFixture {
             random: random,
             log: log
         )
+        signer = try TokenSigner(secrets: [Secret("the secret of the app's tokens, long enough")])
         handler = TokenVendingHandler(
             provider: TokenProvider(
                 engine: engine,
                 immediateRead: { [immediateGrants] in immediateGrants.grant(ofUser: $0) }
             ),
             services: services,
+            appTokens: AppTokens(signer: signer, store: store, time: time),
             log: log,
             time: time
         )

@@ -38,6 +38,8 @@ struct AccountFixture {
         writesPerMinute: Int = 1000,
         emailLinking: EmailLinking = .verified,
         acceptFormerTokensUntil: Timestamp? = nil,
+        appTokens: (AppTokens) throws -> AppTokens = { $0 },
+        googleKeys: KeySetCache.Source = .file { throw CancellationError() },
         logLevel: LogLevel = .error,
         logDescriptor: Int32 = AccountFixture.nowhere
     ) throws {
@@ -64,7 +66,8 @@ struct AccountFixture {
             engine: engine,
             google: google,
             vault: vault,
-            signer: signer,
+            tokens: try appTokens(AppTokens(signer: signer, store: store, time: time)),
+            googleKeys: KeySetCache(googleKeys, http: try LoginKeys.http.get(), time: time),
             clientIDs: { ["456-second-app.apps.googleusercontent.com", FakeGoogle.clientID] },
             exchanges: exchanges,
             budgets: RequestBudgets(

@@ -90,8 +90,31 @@ extension Doctor {
             probe("tokeninfo endpoint", .post, configured.tokeninfo),
             probe("revocation endpoint", .post, configured.revocation),
         ]
-        guard configuration.publicListener != nil else { return always }
-        return always + [probe("security events", .get, configuration.securityEventsEndpoint)]
+        let appKeys = configuration.appKeys.compactMap { location in
+            guard case .endpoint(let endpoint) = location else { return nil as Probe? }
+            return Self.keyProbe("app's keys", endpoint)
+        }
+        guard configuration.publicListener != nil else { return always + appKeys }
+        return always + appKeys + [
+            Self.keyProbe("Google's keys", configuration.googleKeysEndpoint),
+            probe("security events", .get, configuration.securityEventsEndpoint),
+        ]
+    }
+
+    private static func keyProbe(_ name: String, _ endpoint: Endpoint) -> Probe {
+        (name, endpoint, HTTPRequest(method: .get, endpoint: endpoint), { keys(endpoint, $0) })
+    }
+
+    /// Judges whether a response is a key set with a key that the worker can use.
+    private static func keys(_ endpoint: Endpoint, _ response: HTTPResponse) -> Check {
+        guard response.status == 200, let set = KeySet(JSONValue.object(in: response.body.reveal())) else {
+            return .fault(
+                "\(endpoint) answers \(response.status) without a key that can be used: RSA of 2048 bits, or P-256",
+                "name the address of the login's key set (JWKS)"
+            )
+        }
+        let lifetime = KeySetCache.lifetime(cacheControl: response.header("Cache-Control"))
+        return .ok("\(endpoint) has \(set.summary), kept for \(lifetime.inTwoUnits)")
     }
 
     private static let clientCodes = ["invalid_client", "deleted_client", "disabled_client", "restricted_client"]

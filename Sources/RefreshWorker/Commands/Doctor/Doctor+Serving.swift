@@ -1,4 +1,5 @@
 import Base
+import GoogleOAuth
 import HTTPServer
 import Routes
 
@@ -10,10 +11,10 @@ extension Doctor {
     func servingChecks() -> [Check] {
         startChecks
             + [
-                appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate,
+                appSecret, appTarget, formerTokens, services, noticeSecret, proxies, emailLinking, certificate,
                 configuration.publicListener.map { listener("public listener", $0) },
                 configuration.internalListener.map { listener("internal listener", $0) },
-            ].compactMap(\.self)
+            ].compactMap(\.self) + appKeyFiles
     }
 
     /// One fault for each rule about settings that the daemon refuses to start with.
@@ -29,15 +30,31 @@ extension Doctor {
 
     private var appSecret: Check? {
         // Without any secret, the settings are a fault already.
-        guard configuration.jwtSecretFile != nil || context.inputs.environment[Setting.jwtSecretName] != nil else {
-            return nil
-        }
-        guard configuration.publicListener != nil || configuration.jwtSecretFile != nil else { return nil }
+        guard context.hasAppSecret else { return nil }
+        guard configuration.verifiesAppTokens || configuration.jwtSecretFile != nil else { return nil }
         let source = configuration.jwtSecretFile ?? "the variable \(Setting.jwtSecretName)"
         return check("app's token secret") {
             _ = try context.openSigner()
             return .ok("\(source) can be used")
         }
+    }
+
+    private var appKeyFiles: [Check] {
+        configuration.appKeys.compactMap { location in
+            guard case .file(let path) = location, configuration.verifiesAppTokens else { return nil }
+            return check("app's keys") { .ok("\(path) has \(try context.readAppKeys(path).summary)") }
+        }
+    }
+
+    /// Warns about keys whose tokens are accepted whatever app they are for.
+    private var appTarget: Check? {
+        guard !configuration.appKeys.isEmpty, configuration.appIssuer == nil, configuration.appAudience == nil else {
+            return nil
+        }
+        return .warning(
+            "every token that these keys sign is accepted: some logins sign the tokens of all their customers' apps",
+            "set --app-issuer or --app-audience (docs/app.md)"
+        ).named("app's keys")
     }
 
     /// Checks former refresh tokens.

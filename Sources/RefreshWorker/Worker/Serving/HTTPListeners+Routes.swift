@@ -12,12 +12,12 @@ extension HTTPListeners {
     /// Returns the app's routes, Google's security events, and the two probes of a load balancer.
     static func publicRouter(
         _ worker: WorkerParts,
+        _ lookups: HTTPClient,
+        _ tokens: AppTokens,
         _ exchanges: CodeExchanges?,
         probes: MonitoringHandler
     ) throws -> Router {
         let context = worker.context
-        // A client of its own, so that refreshes never wait behind the look-ups of the tokens that public clients send.
-        let lookups = try context.openHTTP(maximumInFlight: maximumLookups)
         let reader = securityEventReader(context, lookups)
         let events = SecurityEventReceiver(
             verify: { body throws(SecurityEventError) in try await reader.read(body) },
@@ -26,15 +26,15 @@ extension HTTPListeners {
             time: context.time,
             onChange: { [engine = worker.engine] in await engine.storeChanged() }
         )
-        let dependencies = try routeDependencies(worker, lookups, exchanges)
+        let dependencies = routeDependencies(worker, lookups, tokens, exchanges)
         return PublicRoutes(dependencies, securityEvents: events, monitoring: probes).router
     }
 
     static func securityEventReader(_ context: CommandContext, _ lookups: HTTPClient) -> SecurityEventReader {
         SecurityEventReader(
-            keys: SecurityEventKeys(
+            keys: KeySetCache(
+                .configuration(context.configuration.securityEventsEndpoint),
                 http: lookups,
-                configurationEndpoint: context.configuration.securityEventsEndpoint,
                 time: context.time
             ),
             clientIDs: { context.configuration.allClientIDs },
@@ -64,8 +64,9 @@ extension HTTPListeners {
     static func routeDependencies(
         _ worker: WorkerParts,
         _ lookups: HTTPClient,
+        _ tokens: AppTokens,
         _ exchanges: CodeExchanges? = nil
-    ) throws -> RouteDependencies {
+    ) -> RouteDependencies {
         let context = worker.context
         let configuration = context.configuration
         return RouteDependencies(
@@ -73,7 +74,8 @@ extension HTTPListeners {
             engine: worker.engine,
             google: GoogleOAuthAPI(http: lookups, endpoints: configuration.endpoints),
             vault: worker.vault,
-            signer: try context.openSigner(),
+            tokens: tokens,
+            googleKeys: KeySetCache(.keys(configuration.googleKeysEndpoint), http: lookups, time: context.time),
             clientIDs: { context.configuration.clientIDs },
             exchanges: exchanges,
             budgets: RequestBudgets(
@@ -92,6 +94,7 @@ extension HTTPListeners {
     static func internalRouter(
         _ worker: WorkerParts,
         services: ServiceDirectory?,
+        tokens: AppTokens,
         reader: SynchronousGrantReader?,
         probes: MonitoringHandler
     ) -> Router {
@@ -100,6 +103,7 @@ extension HTTPListeners {
             TokenVendingHandler(
                 provider: TokenProvider(engine: worker.engine, immediateRead: { try reader?.grant(ofUser: $0) }),
                 services: services,
+                appTokens: tokens,
                 log: worker.log,
                 time: context.time
             )

@@ -10,6 +10,8 @@ package struct Service: Hashable, Sendable {
     enum Allowance: Hashable, Sendable {
         case everything
         case only(Set<String>)
+        /// The users whose own token the service presents, and nobody by name.
+        case present
 
         static let nothing = Allowance.only([])
 
@@ -18,6 +20,7 @@ package struct Service: Hashable, Sendable {
         func covers(_ name: String) -> Bool {
             switch self {
             case .everything: true
+            case .present: false
             case .only(let names): names.firstIndex(of: name).map { names[$0].utf8.elementsEqual(name.utf8) } ?? false
             }
         }
@@ -42,9 +45,13 @@ extension Service {
     ///
     /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes applies to the scopes that
     /// a service requests. The service must request some, so that the audit shows the purpose of the token.
-    func refusal(forUser userID: String, scopes requested: [ScopeName]) -> APIError? {
+    ///
+    /// The user is present if the request has the user's own token.
+    func refusal(forUser userID: String, isPresent: Bool = false, scopes requested: [ScopeName]) -> APIError? {
         guard scopes != .nothing else { return .forbiddenTokens }
-        guard users.covers(userID) else { return .forbiddenUser }
+        guard isPresent && users == .present || users.covers(userID) else {
+            return users == .present ? .absentUser : .forbiddenUser
+        }
         guard scopes != .everything else { return nil }
         guard !requested.isEmpty else { return .unnamedScopes }
         return requested.allSatisfy { scopes.covers($0.canonical) } ? nil : .forbiddenScopes

@@ -29,8 +29,9 @@ extension ServiceList {
     ///     {"services": [{"name": "mailer", "credential_sha256": "…", "scopes": ["https://…"], "users": ["*"]},
     ///                   {"name": "jane", "credential_sha256": "…", "users": ["*"], "operator": true}]}
     ///
-    /// Only an operator, or an entry with `"manage": true`, may lack `scopes`: it gets no tokens. Elsewhere a forgotten line
-    /// must not be a permission.
+    /// Only an operator, who looks up users, or an entry with `"manage": true` may lack `scopes`: it gets no tokens.
+    /// Elsewhere a forgotten line must not be a permission. `"users": "present"` is for a service that gets tokens only
+    /// with the user's own token.
     package init(parsing text: some Collection<UInt8>) throws(FormatError) {
         let document: JSONValue
         do throws(FormatError) {
@@ -87,7 +88,12 @@ extension ServiceList {
         } else {
             throw mistake(at: "\(place).scopes", "is missing")
         }
-        let users = try allowance(members["users"], at: "\(place).users") { $0.isEmpty ? nil : $0 }
+        let users: Service.Allowance
+        if !isOperator, members["users"] == .string("present") {
+            users = .present
+        } else {
+            users = try allowance(members["users"], at: "\(place).users") { $0.isEmpty ? nil : $0 }
+        }
         let service = Service(
             name: name,
             credentialHash: hash,

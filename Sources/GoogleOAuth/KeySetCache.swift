@@ -1,44 +1,55 @@
 package import Base
-import Crypto
+package import Crypto
 package import HTTPClient
 
-/// The cache of Google's keys for security events. It fetches them when they are first used, and again when a token
-/// names an unknown key.
+/// A cache of the keys that another party signs its tokens with. It fetches them when they are first used, and again
+/// when a token names an unknown key.
 ///
 /// Concurrent callers share one fetch. Attackers can name any number of unknown keys, so these cause at most one fetch
 /// per minute.
-package actor SecurityEventKeys {
+package actor KeySetCache {
+    package enum Source: Sendable {
+        /// The address of a key set.
+        case keys(Endpoint)
+        /// A document that names an issuer and the address of its keys, such as
+        /// https://accounts.google.com/.well-known/risc-configuration.
+        case configuration(Endpoint)
+        /// A file with a key set, which is small and read at most once a minute.
+        case file(read: @Sendable () throws -> [UInt8])
+    }
+
+    /// The keys are not available now, so a token can be neither accepted nor refused.
+    package struct Unavailable: Error, Hashable, Sendable {
+        package let retryAfter: Duration
+    }
+
     /// The shortest time between two fetches for unknown keys.
     static let minimumFetchInterval = Duration.seconds(60)
     /// The delay after a failed fetch.
     static let delayAfterFailure = Duration.seconds(10)
-    /// The longest use of cached keys while Google cannot be reached.
+    /// The longest use of cached keys while newer ones cannot be fetched.
     static let maximumUse = Duration.seconds(86_400)
+    private static let fetchDeadline = Duration.seconds(10)
 
+    package let source: Source
     private let http: HTTPClient
-    private let configurationEndpoint: Endpoint
     private let time: any TimeSource
 
     private var cached: (set: KeySet, fetchedAt: BootInstant, freshFor: Duration)?
     private var failedAt: BootInstant?
     private var fetch: Task<Void, Never>?
 
-    /// - Parameters:
-    ///   - http: the client that fetches.
-    ///   - configurationEndpoint: the URL that names the issuer and its keys. Google's is
-    ///     https://accounts.google.com/.well-known/risc-configuration.
-    ///   - time: the clock for the age of the keys.
-    package init(http: HTTPClient, configurationEndpoint: Endpoint, time: any TimeSource) {
+    /// Makes an empty cache, whose ages `time` measures.
+    package init(_ source: Source, http: HTTPClient, time: any TimeSource) {
+        self.source = source
         self.http = http
-        self.configurationEndpoint = configurationEndpoint
         self.time = time
     }
 
-    /// Returns the issuer, and its key with this id if it has one.
+    /// Returns the issuer, if the source names it, and the key with this id if there is one.
     ///
-    /// Only the issuer's own key set shows that a key does not exist. If it cannot be fetched, this throws
-    /// ``SecurityEventError/unavailable(retryAfter:)``, so that Google sends the event again.
-    func key(id: String) async throws(SecurityEventError) -> (issuer: String, key: RSAPublicKey?) {
+    /// Only the newest key set shows that a key does not exist. If that cannot be fetched, this throws.
+    package func key(id: String) async throws(Unavailable) -> (issuer: String?, key: PublicKey?) {
         if needsFetch(for: id) { await fetchOnce() }
         guard let cached, age(of: cached) < Self.maximumUse else { throw unavailable }
         if let key = cached.set.keys[id] { return (cached.set.issuer, key) }
@@ -57,9 +68,9 @@ package actor SecurityEventKeys {
         time.sinceBoot - keys.fetchedAt
     }
 
-    private var unavailable: SecurityEventError {
+    private var unavailable: Unavailable {
         let elapsed = failedAt.map { time.sinceBoot - $0 } ?? .zero
-        return .unavailable(retryAfter: max(.seconds(1), Self.delayAfterFailure - elapsed))
+        return Unavailable(retryAfter: max(.seconds(1), Self.delayAfterFailure - elapsed))
     }
 
     /// Fetches, or waits for the fetch in progress.
@@ -82,26 +93,39 @@ package actor SecurityEventKeys {
     }
 
     private func fetchKeys() async throws(LookupError) -> (KeySet, Duration) {
-        let (configuration, _) = try await get(configurationEndpoint)
-        guard let issuer = configuration["issuer"]?.string, !issuer.isEmpty,
-            let address = configuration["jwks_uri"]?.string
-        else { throw .unavailable(code: "flawed_answer") }
-        let endpoint: Endpoint
-        do throws(FormatError) {
-            endpoint = try Endpoint(address)
-        } catch {
-            throw .unavailable(code: "flawed_answer")
+        var issuer: String?
+        let address: Endpoint
+        switch source {
+        case .file(let read):
+            do {
+                guard let set = KeySet(JSONValue.object(in: try read())) else { throw Self.flawed }
+                return (set, Self.lifetimes.lowerBound)
+            } catch {
+                throw Self.flawed
+            }
+        case .keys(let endpoint): address = endpoint
+        case .configuration(let endpoint):
+            let (configuration, _) = try await get(endpoint)
+            issuer = configuration["issuer"]?.string
+            guard issuer?.isEmpty == false, let text = configuration["jwks_uri"]?.string else { throw Self.flawed }
+            do throws(FormatError) {
+                address = try Endpoint(text)
+            } catch {
+                throw Self.flawed
+            }
         }
-        let (document, freshFor) = try await get(endpoint)
-        guard let set = KeySet(issuer: issuer, document: document) else { throw .unavailable(code: "flawed_answer") }
+        let (document, freshFor) = try await get(address)
+        guard let set = KeySet(document, issuer: issuer) else { throw Self.flawed }
         return (set, freshFor)
     }
+
+    private static let flawed = LookupError.unavailable(code: "flawed_answer")
 
     private func get(_ endpoint: Endpoint) async throws(LookupError) -> (JSONValue, Duration) {
         let request = HTTPRequest(method: .get, endpoint: endpoint, headers: [("Accept", "application/json")])
         let response: HTTPResponse
         do throws(HTTPError) {
-            response = try await http.send(request)
+            response = try await http.send(request, deadline: Self.fetchDeadline)
         } catch {
             throw .unavailable(code: error.shortCode)
         }
@@ -111,50 +135,13 @@ package actor SecurityEventKeys {
     }
 }
 
-/// A fetched set of the keys that sign security events.
-struct KeySet: Sendable {
-    /// Google has two or three keys.
-    ///
-    /// A much longer list is not read to its end.
-    private static let maximumKeys = 64
-    private static let maximumKeyID = 255
-
-    let issuer: String
-    let keys: [String: RSAPublicKey]
-
-    /// Reads a JSON Web Key Set (RFC 7517, section 5), and skips keys of other kinds and uses.
-    ///
-    /// `nil` if it does not hold a usable key, so it cannot be Google's key set.
-    init?(issuer: String, document: JSONValue) {
-        self.issuer = issuer
-        let entries = (document["keys"]?.array ?? []).prefix(Self.maximumKeys).compactMap(Self.entry)
-        keys = Dictionary(entries) { first, _ in first }
-        if keys.isEmpty { return nil }
-    }
-
-    private static func entry(_ key: JSONValue) -> (String, RSAPublicKey)? {
-        guard key["kty"]?.string == "RSA",
-            key["use"] == nil || key["use"]?.string == "sig",
-            key["alg"] == nil || key["alg"]?.string == "RS256",
-            let id = key["kid"]?.string, (1...maximumKeyID).contains(id.utf8.count),
-            let modulus = key["n"]?.string.flatMap({ Base64URL.decode($0) }),
-            let exponent = key["e"]?.string.flatMap({ Base64URL.decode($0) })
-        else { return nil }
-        do throws(CryptoError) {
-            return (id, try RSAPublicKey(modulus: modulus, exponent: exponent))
-        } catch {
-            return nil
-        }
-    }
-}
-
-extension SecurityEventKeys {
+extension KeySetCache {
     private static let defaultLifetime = Duration.seconds(3600)
     private static let lifetimes = Duration.seconds(300)...Duration.seconds(86_400)
 
     /// Returns the time for which an answer can be cached (RFC 9111, section 5.2.2.1): `max-age` within limits, or an
     /// hour if the header does not have it.
-    static func lifetime(cacheControl: String?) -> Duration {
+    package static func lifetime(cacheControl: String?) -> Duration {
         let directives = (cacheControl ?? "").lowercased().split(separator: ",")
         for directive in directives {
             let words = directive.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " && $0 != "\"" } }

@@ -1,11 +1,14 @@
+import Crypto
+import HTTPClient
+import Synchronization
 import TestSupport
 import Testing
 
 @testable import Base
 @testable import GoogleOAuth
 
-@Suite("The keys of security events", .timeLimit(.minutes(10)))
-struct SecurityEventKeysTests {
+@Suite("A cache of keys", .timeLimit(.minutes(10)))
+struct KeySetCacheTests {
     private func withIssuer(_ body: (SecurityEventIssuer) async throws -> Void) async throws {
         let issuer = try SecurityEventIssuer()
         try await body(issuer)
@@ -74,11 +77,11 @@ struct SecurityEventKeysTests {
             issuer.setUnavailable(true)
             issuer.time.advance(by: .seconds(7200))
             #expect(try await keys.key(id: "key-1").key != nil)
-            await #expect(throws: SecurityEventError.unavailable(retryAfter: .seconds(10))) {
+            await #expect(throws: KeySetCache.Unavailable(retryAfter: .seconds(10))) {
                 try await keys.key(id: "key-2")
             }
             issuer.time.advance(by: .seconds(86_400 - 7200))
-            await #expect(throws: SecurityEventError.self) { try await keys.key(id: "key-1") }
+            await #expect(throws: KeySetCache.Unavailable.self) { try await keys.key(id: "key-1") }
             issuer.setUnavailable(false)
             issuer.time.advance(by: .seconds(10))
             #expect(try await keys.key(id: "key-1").key != nil)
@@ -91,7 +94,7 @@ struct SecurityEventKeysTests {
             issuer.setUnavailable(true)
             let keys = try issuer.keys()
             for _ in 0..<5 {
-                await #expect(throws: SecurityEventError.unavailable(retryAfter: .seconds(10))) {
+                await #expect(throws: KeySetCache.Unavailable(retryAfter: .seconds(10))) {
                     try await keys.key(id: "key-1")
                 }
             }
@@ -112,7 +115,44 @@ struct SecurityEventKeysTests {
         try await withIssuer { issuer in
             issuer.setKeyAddress(text)
             let keys = try issuer.keys()
-            await #expect(throws: SecurityEventError.self) { try await keys.key(id: "key-1") }
+            await #expect(throws: KeySetCache.Unavailable.self) { try await keys.key(id: "key-1") }
         }
+    }
+}
+
+@Suite("A cache of keys without a server")
+struct KeySetFileTests {
+    @Test(
+        "reads a file again after five minutes, or after a minute for an unknown id, and keeps its keys if it is gone"
+    )
+    func file() async throws {
+        let numbers = try TestKeys.key(0).publicNumbers()
+        let time = ManualTime()
+        let ids = Mutex(["a"])
+        let reads = Mutex(0)
+        let modulus = Base64URL.encode(numbers.modulus)
+        let keys = KeySetCache(
+            .file {
+                reads.withLock { $0 += 1 }
+                guard !ids.withLock(\.isEmpty) else { throw CancellationError() }
+                let entries = ids.withLock { $0.map { #"{"kty":"RSA","kid":"\#($0)","n":"\#(modulus)","e":"AQAB"}"# } }
+                return Array(#"{"keys":[\#(entries.joined(separator: ","))]}"#.utf8)
+            },
+            http: try HTTPClient(),
+            time: time
+        )
+        #expect(try await keys.key(id: "a").key != nil)
+        ids.withLock { $0 = ["a", "b"] }
+        #expect(try await keys.key(id: "b").key == nil)
+        time.advance(by: .seconds(60))
+        #expect(try await keys.key(id: "b").key != nil)
+        time.advance(by: .seconds(299))
+        #expect(try await keys.key(id: "a").issuer == nil)
+        #expect(reads.withLock { $0 } == 2)
+        ids.withLock { $0 = [] }
+        time.advance(by: .seconds(1))
+        #expect(try await keys.key(id: "a").key != nil)
+        #expect(reads.withLock { $0 } == 3)
+        await #expect(throws: KeySetCache.Unavailable(retryAfter: .seconds(10))) { try await keys.key(id: "c") }
     }
 }

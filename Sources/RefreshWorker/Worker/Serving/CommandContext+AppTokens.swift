@@ -1,0 +1,70 @@
+import Base
+import GoogleOAuth
+import HTTPClient
+import Routes
+import Storage
+
+/// The place of a login's keys.
+enum KeyLocation: Equatable, Sendable {
+    case endpoint(Endpoint)
+    case file(String)
+}
+
+extension SettingValue {
+    /// Parses addresses and files separated by commas.
+    static func keyLocations(_ text: String) throws(InputError) -> [KeyLocation] {
+        var locations: [KeyLocation] = []
+        for piece in text.split(separator: ",").map({ String($0.trimmingBlanks()) }) where !piece.isEmpty {
+            locations.append(piece.contains("://") ? .endpoint(try endpoint(piece)) : .file(piece))
+        }
+        guard !locations.isEmpty else { throw InputError("names neither an address nor a file") }
+        return locations
+    }
+}
+
+extension CommandContext {
+    /// `true` if a secret of the app's own tokens is configured.
+    var hasAppSecret: Bool { configuration.hasAppSecret(environment: inputs.environment) }
+
+    /// Reads a file with the keys of a login.
+    func readAppKeys(_ path: String) throws -> KeySet {
+        guard let set = KeySet(JSONValue.object(in: try appKeyFile(path))) else {
+            throw CommandError(
+                .configuration,
+                "--app-keys: \(path) is not a JSON Web Key Set with an id and an RSA key of 2048 bits, or a P-256 key"
+            )
+        }
+        return set
+    }
+
+    private func appKeyFile(_ path: String) throws -> [UInt8] {
+        do throws(InputError) {
+            return try inputs.files.read(path)
+        } catch {
+            throw CommandError(error.mayPass ? .inputOutput : .configuration, "--app-keys: \(path) \(error.message)")
+        }
+    }
+
+    /// Returns the verification of the app's own tokens, for both listeners.
+    func openAppTokens(store: any Store, http: HTTPClient) throws -> AppTokens {
+        let isUsed = configuration.verifiesAppTokens
+        let keySets = try (isUsed ? configuration.appKeys : []).map { location in
+            switch location {
+            case .endpoint(let endpoint):
+                return KeySetCache(.keys(endpoint), http: http, time: time)
+            case .file(let path):
+                _ = try readAppKeys(path)
+                return KeySetCache(.file { try appKeyFile(path) }, http: http, time: time)
+            }
+        }
+        return AppTokens(
+            signer: isUsed && hasAppSecret ? try openSigner() : nil,
+            keySets: keySets,
+            issuer: configuration.appIssuer,
+            audience: configuration.appAudience,
+            userClaim: configuration.appUserClaim,
+            store: store,
+            time: time
+        )
+    }
+}

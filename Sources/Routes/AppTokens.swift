@@ -1,0 +1,133 @@
+package import Base
+package import Crypto
+package import GoogleOAuth
+package import Storage
+
+/// Verifies the app's own tokens: those of the shared secret (HS256), and those that a login has signed with a key of
+/// its published key set (RS256, ES256).
+package struct AppTokens: Sendable {
+    package static let usualUserClaim = "sub"
+
+    /// `nil` without a shared secret: then the worker issues no sessions.
+    let signer: TokenSigner?
+    let keySets: [KeySetCache]
+    /// The required `iss`, if any.
+    let issuer: String?
+    /// The required `aud`, if any.
+    let audience: String?
+    /// The claim with the user's id.
+    let userClaim: String
+    let store: any Store
+    let time: any TimeSource
+
+    package init(
+        signer: TokenSigner?,
+        keySets: [KeySetCache] = [],
+        issuer: String? = nil,
+        audience: String? = nil,
+        userClaim: String = AppTokens.usualUserClaim,
+        store: any Store,
+        time: any TimeSource
+    ) {
+        self.signer = signer
+        self.keySets = keySets
+        self.issuer = issuer
+        self.audience = audience
+        self.userClaim = userClaim
+        self.store = store
+        self.time = time
+    }
+
+    /// Returns the user of an access token, or throws an ``APIError`` or an error of the store.
+    func caller(presenting token: String) async throws -> AuthenticatedCaller {
+        try await caller(with: try await claims(of: token))
+    }
+
+    /// Returns the caller that checked claims name.
+    func caller(with claims: AccessClaims) async throws -> AuthenticatedCaller {
+        var session: Session?
+        if let id = claims.sessionID { session = try await store.session(id) }
+        let stored = try await store.user(claims.userID)
+        let user = try claims.user(stored: stored, session: session, at: time.now)
+        return AuthenticatedCaller(claims: claims, storedUser: user == stored ? user : nil)
+    }
+
+    /// Returns the claims of an access token that is signed and valid now.
+    ///
+    /// The header only chooses between the shared secret and the key sets. There, the algorithm is that of the key.
+    func claims(of text: String) async throws(APIError) -> AccessClaims {
+        if !keySets.isEmpty, let token = Self.loginToken(text) {
+            try await verify(token)
+            try Self.translated { () throws(CryptoError) in try token.checkUse(at: time.now) }
+            try checkTarget(token.claims)
+            return try AccessClaims(token.claims, ofLoginWith: userClaim)
+        }
+        guard let signer else { throw .invalidToken }
+        let claims = try Self.translated { () throws(CryptoError) in try signer.claims(of: text, at: time.now) }
+        let access = try AccessClaims(claims, userClaim: userClaim)
+        // The worker's own tokens name a session that it must have stored, and no issuer.
+        if access.sessionID == nil { try checkTarget(claims) }
+        return access
+    }
+
+    /// Returns the claims of a refresh token, even if it has expired, or `nil` for any other token.
+    ///
+    /// Its session decides whether it is valid: the response might have been lost on the token's last day, or a clock
+    /// that was ahead might have made the token.
+    func refreshClaims(of token: String) -> RefreshClaims? {
+        do {
+            guard let claims = try signer?.signedClaims(of: token) else { return nil }
+            if claims["sid"] == nil { try checkTarget(claims) }
+            return RefreshClaims(claims, of: token, isTimely: TokenSigner.areTimely(claims, at: time.now))
+        } catch {
+            return nil
+        }
+    }
+
+    private static func loginToken(_ text: String) -> SignedToken? {
+        do throws(CryptoError) {
+            return try SignedToken(text)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Throws unless a key with the token's `kid` has signed it.
+    ///
+    /// While a key set cannot be fetched, a token that it might have signed is not refused for good.
+    private func verify(_ token: SignedToken) async throws(APIError) {
+        guard let id = token.keyID else { throw .invalidToken }
+        var wait: Duration?
+        for keySet in keySets {
+            do throws(KeySetCache.Unavailable) {
+                if let key = try await keySet.key(id: id).key, token.verifies(with: key) { return }
+            } catch {
+                wait = error.retryAfter
+            }
+        }
+        guard let wait else { throw .invalidToken }
+        throw .keysUnavailable(retryAfter: wait)
+    }
+
+    /// Throws if the token is of another issuer, or meant for another audience.
+    ///
+    /// Access tokens of Amazon Cognito have `client_id` and no `aud`.
+    private func checkTarget(_ claims: JSONValue) throws(APIError) {
+        guard issuer == nil || claims["iss"]?.string == issuer else { throw .foreignToken }
+        guard let audience else { return }
+        let claimed = claims["aud"] ?? claims["client_id"]
+        guard claimed?.string == audience || claimed?.array?.contains(.string(audience)) == true else {
+            throw .foreignToken
+        }
+    }
+
+    private static func translated<Result>(_ body: () throws(CryptoError) -> Result) throws(APIError) -> Result {
+        do throws(CryptoError) {
+            return try body()
+        } catch .expired {
+            throw .expiredToken
+        } catch {
+            throw .invalidToken
+        }
+    }
+}

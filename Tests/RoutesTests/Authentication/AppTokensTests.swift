@@ -1,0 +1,234 @@
+import HTTPServer
+import TestSupport
+import Testing
+
+@testable import Base
+@testable import Crypto
+@testable import GoogleOAuth
+@testable import Routes
+@testable import Storage
+
+@Suite("Tokens of a login")
+struct AppTokensTests {
+    private static let issuer = "https://login.example/"
+    private static let me = "/v1/user/me"
+
+    private let keys: LoginKeys
+
+    init() throws { keys = try LoginKeys() }
+
+    private func fixture(
+        hasSecret: Bool = true,
+        issuer: String? = AppTokensTests.issuer,
+        audience: String? = "app",
+        userClaim: String = "sub",
+        acceptFormerTokensUntil: Timestamp? = nil
+    ) throws -> AccountFixture {
+        try AccountFixture(
+            acceptFormerTokensUntil: acceptFormerTokensUntil,
+            appTokens: { [keys] usual in
+                AppTokens(
+                    signer: hasSecret ? usual.signer : nil,
+                    keySets: [KeySetCache(keys.source, http: try LoginKeys.http.get(), time: usual.time)],
+                    issuer: issuer,
+                    audience: audience,
+                    userClaim: userClaim,
+                    store: usual.store,
+                    time: usual.time
+                )
+            }
+        )
+    }
+
+    /// Writes the claims of a good token; `other` comes first, and replaces those of its names.
+    private static func claims(
+        at now: Timestamp,
+        without names: Set<String> = [],
+        _ other: @escaping (inout JSONLine) -> Void = { _ in }
+    ) -> (inout JSONLine) -> Void {
+        { line in
+            other(&line)
+            if !names.contains("sub") { line.field("sub", "42") }
+            if !names.contains("iss") { line.field("iss", issuer) }
+            if !names.contains("aud") { line.field("aud", "app") }
+            if !names.contains("exp") { line.field("exp", now.milliseconds / 1000 + 3600) }
+        }
+    }
+
+    struct Case: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var expected: String
+        var removed: Set<String>
+        var other: @Sendable (inout JSONLine) -> Void
+
+        init(
+            _ name: String,
+            _ expected: String,
+            without removed: Set<String> = [],
+            _ other: @escaping @Sendable (inout JSONLine) -> Void = { _ in }
+        ) {
+            testDescription = name
+            self.expected = expected
+            self.removed = removed
+            self.other = other
+        }
+    }
+
+    @Test(
+        "are accepted from the issuer and for the audience that are set",
+        arguments: [
+            Case("a good one", "200"),
+            Case("without an issuer", "401 INVALID_TOKEN", without: ["iss"]),
+            Case("of another issuer", "401 INVALID_TOKEN", without: ["iss"]) {
+                $0.field("iss", "https://login.example")
+            },
+            Case("without an audience", "401 INVALID_TOKEN", without: ["aud"]),
+            Case("for another audience", "401 INVALID_TOKEN", without: ["aud"]) { $0.field("aud", "other") },
+            Case("for several audiences", "200", without: ["aud"]) { line in
+                line.array("aud") {
+                    $0.element("other")
+                    $0.element("app")
+                }
+            },
+            Case("for other audiences", "401 INVALID_TOKEN", without: ["aud"]) { $0.array("aud") { $0.element("b") } },
+            Case("of Cognito, with client_id", "200", without: ["aud"]) { $0.field("client_id", "app") },
+            Case("of another client_id", "401 INVALID_TOKEN", without: ["aud"]) { $0.field("client_id", "b") },
+            Case("for another audience, with client_id", "401 INVALID_TOKEN", without: ["aud"]) { line in
+                line.field("aud", "other")
+                line.field("client_id", "app")
+            },
+            Case("expired", "401 TOKEN_EXPIRED", without: ["exp"]) { $0.field("exp", 1000) },
+            Case("without an expiry", "401 INVALID_TOKEN", without: ["exp"]),
+            Case("without a user", "401 INVALID_TOKEN", without: ["sub"]),
+            Case("with the user in another claim", "401 INVALID_TOKEN", without: ["sub"]) { $0.field("user_id", "42") },
+            Case("with another user in another claim", "200") { $0.field("user_id", "43") },
+            Case("with a session of the login", "200") { $0.field("sid", "sess_2abc") },
+            Case("of another type", "401 INVALID_TOKEN") { $0.field("type", "refresh") },
+        ]
+    )
+    func target(_ example: Case) async throws {
+        let fixture = try fixture()
+        let token = try keys.token(Self.claims(at: fixture.time.now, without: example.removed, example.other))
+        #expect(try await fixture.send("GET", Self.me, token: token).payPulse == example.expected)
+    }
+
+    @Test("are refused if they are not signed by the named key, and its algorithm")
+    func forged() async throws {
+        let fixture = try fixture(issuer: nil, audience: nil)
+        let good = try keys.token(Self.claims(at: fixture.time.now))
+        let parts = good.split(separator: ".").map(String.init)
+        var forged = [
+            try keys.token(key: keys.second, Self.claims(at: fixture.time.now)),
+            try keys.token(keyID: "k2", key: keys.second, Self.claims(at: fixture.time.now)),
+            try keys.token(type: "logout+jwt", Self.claims(at: fixture.time.now)),
+            "\(parts[0]).\(Base64URL.encode(Array(#"{"sub":"43","exp":9999999999}"#.utf8))).\(parts[2])",
+            "\(parts[0]).\(parts[1]).", "\(parts[0]).\(parts[1]).AAAA",
+        ]
+        let modulus = try keys.first.publicNumbers().modulus
+        for (algorithm, secret) in [
+            ("none", modulus), ("HS256", modulus), ("HS256", Array(Base64URL.encode(modulus).utf8)), ("ES256", modulus),
+            ("RS384", modulus), ("rs256", modulus),
+        ] {
+            let header = Base64URL.encode(Array(#"{"alg":"\#(algorithm)","kid":"k1"}"#.utf8))
+            let signed = "\(header).\(parts[1])"
+            let mac = MessageKey(Secret(utf8: secret)).authenticate(Array(signed.utf8))
+            forged += ["\(signed).\(Base64URL.encode(mac))", "\(signed).\(parts[2])"]
+        }
+        for token in forged {
+            #expect(try await fixture.send("GET", Self.me, token: token).payPulse == "401 INVALID_TOKEN", "\(token)")
+        }
+        #expect(try await fixture.send("GET", Self.me, token: good).payPulse == "200")
+    }
+
+    @Test("follow the rotation of the keys")
+    func rotation() async throws {
+        let fixture = try fixture()
+        let old = try keys.token(Self.claims(at: fixture.time.now))
+        let new = try keys.token(keyID: "k2", key: keys.second, Self.claims(at: fixture.time.now))
+        #expect(try await fixture.send("GET", Self.me, token: old).payPulse == "200")
+        keys.publish(["k2": keys.second])
+        #expect(try await fixture.send("GET", Self.me, token: new).payPulse == "401 INVALID_TOKEN")
+        fixture.time.advance(by: .seconds(60))
+        #expect(try await fixture.send("GET", Self.me, token: new).payPulse == "200")
+        #expect(try await fixture.send("GET", Self.me, token: old).payPulse == "401 INVALID_TOKEN")
+    }
+
+    @Test("are not refused while the keys cannot be fetched")
+    func unreachable() async throws {
+        let fixture = try fixture()
+        keys.publish(nil)
+        let token = try keys.token(Self.claims(at: fixture.time.now))
+        let response = try await fixture.send("GET", Self.me, token: token)
+        #expect(response.payPulse == "503 DEPENDENCY_FAILURE")
+        #expect(response.headers.filter { $0.name == "Retry-After" }.map(\.value) == ["10"])
+        let other = try await fixture.send("GET", "/api/auth/me", token: token)
+        #expect(other.status == 503)
+        #expect(other.headers.filter { $0.name == "Retry-After" }.map(\.value) == ["10"])
+        #expect(
+            try await fixture.send("GET", Self.me, token: fixture.token(ofUser: "42")).payPulse == "401 INVALID_TOKEN"
+        )
+        keys.publish(["k1": keys.first])
+        fixture.time.advance(by: .seconds(10))
+        #expect(try await fixture.send("GET", Self.me, token: token).payPulse == "200")
+    }
+
+    @Test("have the user's id in the claim that is set, and so have those of the shared secret")
+    func userClaim() async throws {
+        let fixture = try fixture(issuer: nil, audience: nil, userClaim: "uid")
+        let login = try keys.token(Self.claims(at: fixture.time.now) { $0.field("uid", "u-1") })
+        #expect(try await fixture.send("GET", "/api/auth/me", token: login)["id"]?.string == "u-1")
+        let backend = fixture.sign { line in
+            line.field("sub", "42")
+            line.field("uid", "u-2")
+        }
+        #expect(try await fixture.send("GET", "/api/auth/me", token: backend)["id"]?.string == "u-2")
+        #expect(
+            try await fixture.send("GET", Self.me, token: fixture.token(ofUser: "42")).payPulse == "401 INVALID_TOKEN"
+        )
+    }
+
+    @Test("hold those of the shared secret to the same issuer and audience, but not the worker's own")
+    func sharedSecret() async throws {
+        let now = ManualTime().now
+        let fixture = try fixture(acceptFormerTokensUntil: now + .seconds(86_400))
+        #expect(
+            try await fixture.send("GET", Self.me, token: fixture.token(ofUser: "42")).payPulse == "401 INVALID_TOKEN"
+        )
+        let good = fixture.sign { line in
+            line.field("sub", "42")
+            line.field("iss", Self.issuer)
+            line.field("aud", "app")
+        }
+        #expect(try await fixture.send("GET", Self.me, token: good).payPulse == "200")
+        fixture.google.setAccount("ya29.jane")
+        let pair = try await fixture.signIn()
+        #expect(try await fixture.send("GET", Self.me, token: pair.access).payPulse == "200")
+        #expect(try await fixture.refresh(pair.refresh).status == 200)
+        for (issuer, status) in [("https://other.example/", 401), (Self.issuer, 200)] {
+            let former = fixture.sign { line in
+                line.field("sub", "42")
+                line.field("type", "refresh")
+                line.field("iss", issuer)
+                line.field("aud", "app")
+            }
+            #expect(try await fixture.refresh(former).status == status)
+        }
+    }
+
+    @Test("work without a shared secret, which only the routes need that issue sessions")
+    func withoutSecret() async throws {
+        let fixture = try fixture(hasSecret: false)
+        fixture.google.setAccount("ya29.jane")
+        let token = try keys.token(Self.claims(at: fixture.time.now))
+        #expect(try await fixture.send("GET", Self.me, token: token).payPulse == "200")
+        #expect(
+            try await fixture.send("GET", Self.me, token: fixture.token(ofUser: "42")).payPulse == "401 INVALID_TOKEN"
+        )
+        #expect(try await fixture.send("POST", "/api/auth/logout", token: token).status == 200)
+        let signIn = try await fixture.send("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
+        #expect(signIn.comprehension == "404 Not Found")
+        #expect(try await fixture.refresh("a").comprehension == "404 Not Found")
+        #expect(try await fixture.send("GET", "/api/auth/status")["configured"]?.bool == false)
+        #expect(fixture.google.lookups == 0)
+    }
+}
