@@ -207,9 +207,8 @@ extension Setting {
         },
         Setting(.forgetEndedAfter, "DAYS", change: .restart(\.forgetEndedAfter)) {
             """
-            Forget a grant this many days (1 to 3650) after it ended: its tokens, and the e-mail address, name and Google \
-            account of the grant and its user, unless the user has signed in since. refresh-worker users forget does the \
-            same at once, or shows whom it would forget. Without it ended grants are kept.
+            Delete what identifies a user this many days (1 to 3650) after the user's grant ended, unless the user has \
+            signed in since. 'users forget' shows whom. Without it ended grants are kept.
             """
         },
         Setting(.runOnce, nil, default: "no", change: .restart(\.runsOnce)) {

@@ -103,7 +103,9 @@ package struct NoticeDispatcher: Sendable {
     }
 
     private func deliver(_ notice: Notice) async throws {
-        if case .expiring(let id, _) = notice.content, try await store.grant(id)?.isExpiryAnnounced != true {
+        if case .expiring(let id, let end) = notice.content,
+            try await store.grant(id)?.isAnnounced(toExpireAt: end) != true
+        {
             // The token was replaced or the grant has ended while the notice waited.
             diagnostics.info("a notice is outdated, and not posted", ["notice": notice.id])
             return try await store.noticeGivenUp(notice.sequence, at: time.now)

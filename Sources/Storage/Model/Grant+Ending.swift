@@ -119,8 +119,8 @@ extension Grant {
 
     /// `true` if the user ended the grant, here or at Google, or did not return until it was forgotten.
     package var wasEndedByUser: Bool {
-        state == .disconnected
-            && [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked, .forgotten].contains(reason)
+        let reasons: [GrantReason] = [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked, .forgotten]
+        return state == .disconnected && reasons.contains(reason)
     }
 
     /// `true` if the user ended the grant here while this version of the refresh token was in use, and nothing else has

@@ -137,7 +137,9 @@ extension Grant {
     package mutating func rotate(to token: RefreshToken?, at now: Timestamp) -> [GrantEvent] {
         guard var token else { return [] }
         generation += 1
+        // To the user it is the same consent. A server that rotates often would else cause a notice each time.
         token.consentedAt = refreshToken?.consentedAt
+        token.isExpiryNoticed = refreshToken?.isExpiryNoticed ?? false
         refreshToken = token
         answerLostAt = nil
         return [GrantEvent(of: self, kind: .rotated, from: state, at: now)]
@@ -265,7 +267,7 @@ extension Grant {
     /// Records that the refresh token ends by `end`, and returns the notice for the backend, or `nil` if there is nothing
     /// to say.
     ///
-    /// Each refresh token is announced once.
+    /// The end of each consent is announced once.
     package mutating func announceExpiry(by end: Timestamp, at now: Timestamp) -> Notice.Content? {
         guard state.isConnected, let token = refreshToken, !token.isExpiryNoticed, let expiresAt = token.expiresAt,
             expiresAt > now, expiresAt <= end
@@ -274,8 +276,11 @@ extension Grant {
         return .expiring(of: id, at: expiresAt)
     }
 
-    /// `true` if the backend was notified that the refresh token expires soon, and that is still true.
-    package var isExpiryAnnounced: Bool { state.isConnected && refreshToken?.isExpiryNoticed == true }
+    /// `true` if a notice that the refresh token ends at `end` is still true.
+    package func isAnnounced(toExpireAt end: Timestamp) -> Bool {
+        guard state.isConnected, let token = refreshToken, let expiresAt = token.expiresAt else { return false }
+        return token.isExpiryNoticed && expiresAt <= end
+    }
 
     /// Moves the due time alone, after a step of the wall clock or on an operator's request.
     package mutating func reschedule(to dueAt: Timestamp) {

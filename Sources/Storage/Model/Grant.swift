@@ -51,7 +51,7 @@ package struct Grant: Hashable, Sendable {
         ///
         /// A token that replaces it in an answer belongs to the same consent.
         package internal(set) var consentedAt: Timestamp?
-        /// `true` if the backend was notified that the token expires soon.
+        /// `true` if the backend was notified that the token, or one that it replaced in an answer, expires soon.
         package internal(set) var isExpiryNoticed = false
 
         package init(

@@ -108,7 +108,7 @@ struct NoticeDispatcherTests {
     }
 
     @Test(
-        "does not announce a token that was replaced, has ended or belongs to an ended grant",
+        "does not announce a token that was replaced or has ended, or that of an ended grant",
         arguments: [true, false]
     )
     func notExpiring(isReplaced: Bool) async throws {

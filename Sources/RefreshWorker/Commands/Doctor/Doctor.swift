@@ -82,22 +82,18 @@ struct Doctor: Sendable {
 
     /// Shows the ages at which Google ended the grants of each client id: equal ages have one cause.
     static func lossChecks(of grants: GrantStatistics) -> [Check] {
-        let ages = grants.consentEnds.filter { !$0.value.losses.isEmpty }.sorted { $0.key < $1.key }.map {
-            client,
-            ends in
-            let shown = ends.losses.prefix(shownAges).map(\.inDays)
-            let rest = ends.losses.count > shownAges ? ", …" : ""
-            return Check.ok(
+        let lost = grants.consentEnds.filter { !$0.value.losses.isEmpty }.sorted { $0.key < $1.key }
+        let ages = lost.map { client, ends in
+            let shown = ends.losses.prefix(shownAges).map(\.inDays) + (ends.losses.count > shownAges ? ["…"] : [])
+            let finding = """
+                client \(DisplayedText(client)): \(ends.losses.count) in the last 30 days, so many days after the consent, \
+                the latest first: \(shown.joined(separator: ", "))
                 """
-                client \(DisplayedText(client)): \(ends.losses.count) in the last 30 days, so many days after the consent, the \
-                latest first: \(shown.joined(separator: ", "))\(rest)
-                """
-            ).named("lost grants")
+            return Check.ok(finding).named("lost grants")
         }
         let warnings = grants.projectsInTesting.map { project in
-            Check.warning(project.text, "docs/runbook.md#\(AlarmKind.projectInTesting.rawValue)").named(
-                "project in testing"
-            )
+            Check.warning(project.text, "see docs/runbook.md#\(AlarmKind.projectInTesting.rawValue)")
+                .named("project in testing")
         }
         return ages + warnings
     }
