@@ -79,10 +79,17 @@ def after_call(context, case, response):
 
 
 def with_google_token(case):
-    case.body = {**case.body, "access_token": SETUP.access_token}
+    case.body = {**case.body, "access_token": SETUP.access_token()}
     if case.body.get("server_auth_code"):
         # A code stands in place of the refresh token.
         case.body = {**case.body, "server_auth_code": SETUP.code(), "refresh_token": ""}
+
+
+def with_sign_in(case):
+    if case.body.get("id_token"):
+        case.body = {**case.body, "id_token": SETUP.id_token(next(numbers), case.body.get("nonce"))}
+    else:
+        with_google_token(case)
 
 
 def with_refresh_token(case):
@@ -116,7 +123,8 @@ def with_subject(case):
     """Names the user; the service authenticates itself by the header, so not in the form too."""
     body = {name: value for name, value in case.body.items() if not name.startswith("client_")}
     subject = "subject_token" if "subject_token" in body else "refresh_token"
-    body[subject] = SETUP.vended_user
+    is_named = body.get("subject_token_type", "refresh_token").endswith("refresh_token")
+    body[subject] = SETUP.vended_user if is_named else accounts.user_token(SETUP.vended_user)
     if body.get("scope"):
         body["scope"] = " ".join(SETUP.scopes)
     case.body = body
@@ -150,7 +158,7 @@ def with_looked_up_user(case):
 CHANGES = {
     "storeGmailTokens": with_google_token,
     "storeGmailTokensByOldName": with_google_token,
-    "signInWithGoogle": with_google_token,
+    "signInWithGoogle": with_sign_in,
     "refreshSession": with_refresh_token,
     "logOut": with_refresh_token,
     "receiveSecurityEvent": with_security_event,

@@ -23,7 +23,6 @@ class Setup:
     vended_user: str
     retried_user: str
     ended_user: str
-    access_token: str
     scopes: list
     seen: str
 
@@ -44,7 +43,6 @@ class Setup:
             vended_user=vended,
             retried_user=retried,
             ended_user=ended,
-            access_token=grants[0]["access_token"],
             scopes=grants[1]["scope"].split(),
             seen=str(deployment.fixture.folder / "seen"),
         )
@@ -57,10 +55,21 @@ class Setup:
     def fields(self):
         return dataclasses.asdict(self)
 
+    def control(self, path, body):
+        """The sandbox's answer to a control request."""
+        data = json.dumps(body).encode()
+        with urllib.request.urlopen(f"{self.sandbox}/control/{path}", data=data, timeout=30) as answer:
+            return json.load(answer)
+
+    def access_token(self):
+        """A new access token of the user's account: a request that disconnects the user may have revoked the others."""
+        grant = {"email": f"{self.user}@gmail.com", "sub": self.google_user, "scope": accounts.WHOLE_SCOPE}
+        return self.control("grants", {"grants": [grant]})[0]["access_token"]
+
     def sign_in(self):
         """A new session of the app."""
         listener = accounts.Listener(self.public_port)
-        return listener.post("/api/auth/mobile/google", {"access_token": self.access_token}).expect(200).json
+        return listener.post("/api/auth/mobile/google", {"access_token": self.access_token()}).expect(200).json
 
     def code(self):
         """A new code of the user's account, for the server."""
@@ -68,9 +77,12 @@ class Setup:
             "email": f"{self.user}@gmail.com", "sub": self.google_user, "scope": accounts.WHOLE_SCOPE,
             "client_id": SERVER_CLIENT, "client_secret": SERVER_SECRET,
         }
-        body = json.dumps(grant).encode()
-        with urllib.request.urlopen(f"{self.sandbox}/control/codes", data=body, timeout=30) as answer:
-            return json.load(answer)["code"]
+        return self.control("codes", grant)["code"]
+
+    def id_token(self, number, nonce):
+        """A new ID token of the user's account."""
+        claims = {"sub": self.google_user, "email": f"{self.user}@gmail.com", "aud": harness.CLIENT, "jti": str(number)}
+        return self.control("id-tokens", {**claims, "nonce": nonce or ""})["id_token"]
 
     def grant(self):
         """A new grant of the app's client at Google, whose tokens no one has stored."""
@@ -92,6 +104,5 @@ class Setup:
 
     def security_event(self):
         """A verification event signed like Google's, which shows that events arrive."""
-        body = json.dumps({"type": "verification", "state": "here", "aud": harness.CLIENT}).encode()
-        with urllib.request.urlopen(f"{self.sandbox}/control/security-events", data=body, timeout=30) as answer:
-            return json.load(answer)["token"]
+        body = {"type": "verification", "state": "here", "aud": harness.CLIENT}
+        return self.control("security-events", body)["token"]
