@@ -128,13 +128,13 @@ let package = Package(
         // A test target, because only tests can use what is internal, and a release build leaves it out.
         .testTarget(
             name: "TestSupport",
-            dependencies: ["Base", "Crypto", "GoogleOAuth", "Storage"],
+            dependencies: ["Base", "Crypto", "GoogleOAuth", "HTTPServer", "Storage"],
             path: "Tests/TestSupport",
             swiftSettings: common
         ),
         .testTarget(
             name: "BaseTests",
-            dependencies: ["Base"],
+            dependencies: ["Base", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(

@@ -84,7 +84,7 @@ enum Seed {
         let place = try options.required("database", options.text)
         if place.hasPrefix("postgres://") {
             let clock = DatabaseClock(local: SystemTime())
-            return try await PostgresStore.open(at: try DatabaseAddress(url: Secret(place)), clock: clock)
+            return try await PostgresStore(at: try DatabaseAddress(url: Secret(place)), clock: clock)
         }
         return try SQLiteStore(path: place, timeSource: SystemTime())
     }

@@ -37,7 +37,7 @@ package enum SettingValue {
             throw InputError("must be one line without NUL bytes")
         }
         guard !text.isEmpty else { throw InputError("is empty") }
-        guard !CredentialDetector.matches(text) else {
+        guard !text.holdsCredential else {
             throw InputError(
                 """
                 looks like a token or a secret (not shown), which no setting takes: tokens are read from standard \

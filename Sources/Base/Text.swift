@@ -50,6 +50,15 @@ extension String {
     package var isHeaderValue: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 } }
 }
 
+extension BidirectionalCollection<UInt8> {
+    /// The text without the blanks and carriage returns at both ends.
+    package var trimmingBlanks: SubSequence {
+        let isText = { (byte: UInt8) in byte != 0x20 && byte != 0x09 && byte != 0x0d }
+        guard let first = firstIndex(where: isText), let last = lastIndex(where: isText) else { return prefix(0) }
+        return self[first...last]
+    }
+}
+
 /// Text from outside as an error can show it: quoted, escaped, cut short, and omitted if it might be a secret.
 package struct DisplayedText: CustomStringConvertible {
     /// Enough to recognise a name, and short enough that a huge paste does not fill the terminal.
@@ -58,7 +67,7 @@ package struct DisplayedText: CustomStringConvertible {
     package let description: String
 
     package init(_ text: String) {
-        guard !CredentialDetector.matches(text) else {
+        guard !text.holdsCredential else {
             description = "(not shown: it looks like a token or a secret)"
             return
         }
@@ -76,27 +85,27 @@ package struct DisplayedText: CustomStringConvertible {
     }
 }
 
-/// Recognises text that looks like a credential, so that it is refused where it does not belong, and never printed.
-package enum CredentialDetector {
-    /// The prefixes of Google's credentials: refresh tokens, access tokens, client secrets and authorization codes
-    /// (https://developers.google.com/identity/protocols/oauth2#size), and of the private-key block of a PEM file.
-    private static let prefixes = ["1//", "ya29.", "GOCSPX-", "4/0", "-----BEGIN"]
-
+extension String {
     /// `true` if the text looks like a credential, or a part of it after a sign such as a quote, a dash or `=`.
     ///
-    /// So pasted JSON and `--token=…` match. A folder named `4/0` within a path does not.
-    package static func matches(_ text: String) -> Bool {
+    /// Such text is refused where it does not belong, and never printed. Pasted JSON and `--token=…` match. A folder
+    /// named `4/0` within a path does not.
+    package var holdsCredential: Bool {
         var previous: Character = " "
-        for index in text.indices {
-            defer { previous = text[index] }
+        for index in indices {
+            defer { previous = self[index] }
             guard !previous.isLetter, !previous.isNumber, previous != "/", previous != "." else { continue }
-            if beginsWithCredential(text[index...]) { return true }
+            if Self.beginsWithCredential(self[index...]) { return true }
         }
         return false
     }
 
+    /// The prefixes of Google's credentials: refresh tokens, access tokens, client secrets and authorization codes
+    /// (https://developers.google.com/identity/protocols/oauth2#size), and of the private-key block of a PEM file.
+    private static let credentialPrefixes = ["1//", "ya29.", "GOCSPX-", "4/0", "-----BEGIN"]
+
     private static func beginsWithCredential(_ text: Substring) -> Bool {
-        if prefixes.contains(where: { text.hasPrefix($0) }) { return true }
+        if credentialPrefixes.contains(where: { text.hasPrefix($0) }) { return true }
         guard text.hasPrefix("eyJ") || text.hasPrefix("1/") else { return false }
         let word = text.prefix { !$0.isWhitespace && !"\"'=:,{}".contains($0) }
         // A JSON Web Token has three dotted parts, the first an encoded JSON object
@@ -120,26 +129,13 @@ extension StringProtocol {
     /// `true` for 1 to 64 lower-case ASCII letters, digits and underscores: such a code is safe to log and to store.
     package var isLowerCaseCode: Bool {
         (1...64).contains(utf8.count)
-            && utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
+            && utf8.allSatisfy { $0.isASCIILetterOrDigit && $0.asciiLowercased == $0 || $0 == UInt8(ascii: "_") }
     }
 
     /// `true` for 1 to 64 ASCII letters, digits, dots, underscores and hyphens: such an id is safe to log and to store.
     package var isPlainID: Bool {
         (1...64).contains(utf8.count)
-            && utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
-                    true
-                default: false
-                }
-            }
+            && utf8.allSatisfy { $0.isASCIILetterOrDigit || "._-".utf8.contains($0) }
     }
 
     /// `true` for one or more ASCII digits, without a sign or a blank.

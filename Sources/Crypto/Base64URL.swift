@@ -37,6 +37,19 @@ package enum Base64URL {
         decode(utf8: Array(text.utf8))
     }
 
+    /// Decodes text without padding that has the characters of the standard alphabet (RFC 4648, section 4) as well.
+    package static func decode(ofAnyAlphabet text: some Sequence<UInt8>) -> [UInt8]? {
+        decode(
+            utf8: text.map { character in
+                switch character {
+                case UInt8(ascii: "+"): UInt8(ascii: "-")
+                case UInt8(ascii: "/"): UInt8(ascii: "_")
+                default: character
+                }
+            }
+        )
+    }
+
     static func decode(utf8 text: some Collection<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count * 3 / 4)

@@ -80,7 +80,7 @@ struct OpenFile: ~Copyable {
 ///
 /// The content is written to a temporary file next to the target and synced to disk. The temporary file then gets the
 /// target's name.
-enum AtomicFile {
+extension OpenFile {
     /// Creates a file, and fails with `EEXIST` if it exists already.
     static func create(path: String, content: Secret, temporary: String) throws(SystemCallError) {
         try write(content, to: temporary, permissions: 0o600) { () throws(SystemCallError) in

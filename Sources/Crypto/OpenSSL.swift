@@ -66,7 +66,10 @@ package enum Digest {
     /// Fetched once, because a fetch costs more than hashing a token.
     ///
     /// `nonisolated(unsafe)` holds because an algorithm does not change after it is fetched.
-    private nonisolated(unsafe) static let algorithm512 = unsafe fetch("SHA2-512")
+    private nonisolated(unsafe) static let algorithm512 = {
+        OpenSSL.prepare()
+        return unsafe EVP_MD_fetch(nil, "SHA2-512", nil)
+    }()
 
     package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         unsafe sha256(bytes.span.bytes)
@@ -80,17 +83,8 @@ package enum Digest {
     }
 
     package static func sha512(_ bytes: [UInt8]) -> [UInt8] {
-        unsafe digest(of: bytes, by: algorithm512, length: 64)
-    }
-
-    private static func fetch(_ name: String) -> OpaquePointer? {
-        OpenSSL.prepare()
-        return unsafe EVP_MD_fetch(nil, name, nil)
-    }
-
-    private static func digest(of bytes: [UInt8], by algorithm: OpaquePointer?, length: Int) -> [UInt8] {
-        var digest = [UInt8](repeating: 0, count: length)
-        let result = unsafe EVP_Digest(bytes, bytes.count, &digest, nil, algorithm, nil)
+        var digest = [UInt8](repeating: 0, count: 64)
+        let result = unsafe EVP_Digest(bytes, bytes.count, &digest, nil, algorithm512, nil)
         // It only fails if memory runs out or the library lacks its own algorithms. A wrong hash would be worse than a
         // crash.
         guard OpenSSL.isSuccess(result) else { OpenSSL.endProcess("EVP_Digest failed") }

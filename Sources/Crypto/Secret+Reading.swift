@@ -37,29 +37,18 @@ extension Secret {
         guard let whole else {
             throw FileError("\(source) is longer than the \(limit) bytes that a secret may have")
         }
-        return whole.withoutTrailingNewline()
-    }
-
-    private func withoutTrailingNewline() -> Secret {
-        withBytes { span in
-            var end = span.byteCount
-            if end > 0, span.byte(at: end - 1) == UInt8(ascii: "\n") {
-                end -= 1
-                if end > 0, span.byte(at: end - 1) == UInt8(ascii: "\r") { end -= 1 }
-            }
-            return end == span.byteCount ? self : Secret(copying: span.extracting(0..<end))
-        }
+        return whole.hasSuffix("\n") ? whole.dropping("\n").dropping("\r") : whole
     }
 }
 
 extension Secret {
     /// The lines of a secret text without line breaks and without empty lines.
-    package var lines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map(\.withoutCarriageReturn).filter { !$0.isEmpty } }
+    package var lines: [Secret] { allLines.filter { !$0.isEmpty } }
 
     /// All lines of a secret text without line breaks.
     ///
     /// Their indexes match the line numbers of an editor.
-    package var allLines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map(\.withoutCarriageReturn) }
+    package var allLines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map { $0.dropping("\r") } }
 
     /// The words of a secret line, separated by blanks.
     package var words: [Secret] { parts(by: [UInt8(ascii: " "), UInt8(ascii: "\t")]).filter { !$0.isEmpty } }
@@ -105,12 +94,9 @@ extension Secret {
         }
     }
 
-    private var withoutCarriageReturn: Secret {
-        withBytes { span in
-            let end = span.byteCount - 1
-            guard end >= 0, span.byte(at: end) == UInt8(ascii: "\r") else { return self }
-            return Secret(copying: span.extracting(0..<end))
-        }
+    private func dropping(_ suffix: String) -> Secret {
+        guard hasSuffix(suffix) else { return self }
+        return withBytes { Secret(copying: $0.extracting(0..<($0.byteCount - suffix.utf8.count))) }
     }
 }
 

@@ -23,7 +23,7 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint {
             HTTPTransfer(
                 HTTPRequest(refreshing: submission.token, client: submission.client, pattern: refreshPattern),
                 beforeSend: submission.mayStillSend,
-                completion: { submission.receive(RawRefreshResponse($0)) }
+                completion: { submission.receive(.result($0)) }
             )
         }
         http.submit(transfers)
@@ -35,9 +35,9 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint {
         let sent = [code] + [client.secret].compactMap(\.self)
         do throws(HTTPError) {
             let response = try await http.send(request, deadline: CodeExchange.deadline)
-            return CodeExchange(.reading(.response(response), sent: sent))
+            return CodeExchange(.reading(.result(.success(response)), sent: sent))
         } catch {
-            return CodeExchange(.reading(.failure(error), sent: sent))
+            return CodeExchange(.reading(.result(.failure(error)), sent: sent))
         }
     }
 

@@ -21,8 +21,8 @@ extension ParsedRefreshResponse {
     /// Texts that repeat a secret of `sent` are left out.
     package static func reading(_ response: RawRefreshResponse, sent: [Secret]) -> ParsedRefreshResponse {
         switch response {
-        case .response(let response): reading(response, sent: sent)
-        case .failure(let failure): failure.partialResponse.flatMap(recoverRotatedToken) ?? reading(failure)
+        case .result(.success(let response)): reading(response, sent: sent)
+        case .result(.failure(let failure)): failure.partialResponse.flatMap(recoverRotatedToken) ?? reading(failure)
         case .answer(let answer): answer
         }
     }
@@ -40,7 +40,7 @@ extension ParsedRefreshResponse {
             verdict: verdict,
             status: response.status,
             retryAfter: response.retryAfter,
-            text: ErrorText.excerpt(of: body, without: sent)
+            text: ErrorCode.excerpt(of: body, without: sent)
         )
     }
 
@@ -112,19 +112,9 @@ extension ParsedRefreshResponse {
 ///
 /// Parsing takes time, so the thread that receives responses does not do it.
 package enum RawRefreshResponse: Sendable {
-    case response(HTTPResponse)
-    /// The request failed without a complete answer.
-    case failure(HTTPError)
+    case result(Result<HTTPResponse, HTTPError>)
     /// The verdict of an endpoint that does not use HTTP, such as a fake one in a test.
     case answer(ParsedRefreshResponse)
-
-    init(_ result: Result<HTTPResponse, HTTPError>) {
-        self =
-            switch result {
-            case .success(let response): .response(response)
-            case .failure(let failure): .failure(failure)
-            }
-    }
 }
 
 extension HTTPError {
@@ -244,7 +234,7 @@ enum ErrorCode {
     /// Returns an unlisted code in a form that can be logged and stored as a grant's reason, or `nil` if it is not a
     /// code, or repeats a secret that was sent.
     static func name(_ error: String, without sent: [Secret]) -> String? {
-        error.isLowerCaseCode && !ErrorText.contains(error, sent) ? error : nil
+        error.isLowerCaseCode && !contains(error, sent) ? error : nil
     }
 
     /// Returns the code alone: old answers put a code and a text into one field, as in `internal_failure: Backend
@@ -255,7 +245,7 @@ enum ErrorCode {
 }
 
 /// The text of an error, for logs.
-enum ErrorText {
+extension ErrorCode {
     static let maximumBytes = 256
     /// Words in a human language are shorter than this.
     ///

@@ -114,8 +114,7 @@ package struct Endpoint: Hashable, Sendable {
     }
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
-        isIPv6Byte(byte) && byte != UInt8(ascii: ":") || (UInt8(ascii: "g")...UInt8(ascii: "z")).contains(byte | 0x20)
-            || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+        byte.isASCIILetterOrDigit || ".-_".utf8.contains(byte)
     }
 
     private static func isIPv6Byte(_ byte: UInt8) -> Bool {

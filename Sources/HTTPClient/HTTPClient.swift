@@ -81,7 +81,7 @@ package final class HTTPClient: Sendable {
         var accepted: [HTTPTransfer] = []
         accepted.reserveCapacity(transfers.count)
         for transfer in transfers {
-            guard transfer.request.isSendable else {
+            guard transfer.request.pattern.isSendable else {
                 let message = "a header has a character that cannot be sent"
                 transfer.complete(.failure(HTTPError(kind: .invalidHeader, message: message)))
                 continue

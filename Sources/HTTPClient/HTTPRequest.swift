@@ -23,9 +23,6 @@ package struct HTTPRequest: Sendable {
         pattern = RequestPattern(method: method, endpoint: endpoint, headers: headers, isSecret: true)
         self.body = body
     }
-
-    /// `true` if each part can be sent as it is.
-    var isSendable: Bool { pattern.isSendable }
 }
 
 extension HTTPRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
@@ -58,14 +55,8 @@ package final class RequestPattern: Sendable {
     /// `true` if each header can be sent as it is: a line break in a value would start another header.
     let isSendable: Bool
 
-    /// Makes a pattern for many requests.
-    ///
-    /// It must not hold a secret.
-    package convenience init(method: Method, endpoint: Endpoint, headers: [(String, String)]) {
-        self.init(method: method, endpoint: endpoint, headers: headers, isSecret: false)
-    }
-
-    fileprivate init(method: Method, endpoint: Endpoint, headers: [(String, String)], isSecret: Bool) {
+    /// Makes a pattern for many requests, or for a single one that holds a secret.
+    package init(method: Method, endpoint: Endpoint, headers: [(String, String)], isSecret: Bool = false) {
         self.method = method
         self.endpoint = endpoint
         self.headers = headers
@@ -292,21 +283,12 @@ extension HTTP2Fields {
         for (name, value) in headers {
             let name = name.lowercased()
             fields.removeAll { $0.name == name }
-            fields.append((name, value.trimmingBlanks))
+            // HTTP/2 allows no blanks around a value (https://www.rfc-editor.org/rfc/rfc9113#section-8.2.1).
+            fields.append((name, String(Substring(value.utf8.trimmingBlanks))))
         }
         if method == .post, !fields.contains(where: { $0.name == "content-type" }) {
             fields.append((name: "content-type", value: FormBody.contentType))
         }
         self.init(fields, isSecret: isSecret)
-    }
-}
-
-extension String {
-    /// HTTP/2 does not allow blanks around a value (https://www.rfc-editor.org/rfc/rfc9113#section-8.2.1).
-    fileprivate var trimmingBlanks: String {
-        var value = self[...]
-        while let first = value.first, first == " " || first == "\t" { value.removeFirst() }
-        while let last = value.last, last == " " || last == "\t" { value.removeLast() }
-        return String(value)
     }
 }

@@ -30,14 +30,7 @@ package struct HTTPResponse: Sendable {
                 && lineName.elementsEqual(name, by: { $0.asciiLowercased == $1.asciiLowercased })
         }
         guard let line = unsafe found else { return nil }
-        var value = unsafe line.dropFirst(name.count + 1)
-        while let first = unsafe value.first, isBlank(first) { unsafe value.removeFirst() }
-        while let last = unsafe value.last, isBlank(last) { unsafe value.removeLast() }
-        return unsafe String(decoding: value, as: UTF8.self)
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+        return unsafe String(decoding: line.dropFirst(name.count + 1).trimmingBlanks, as: UTF8.self)
     }
 }
 

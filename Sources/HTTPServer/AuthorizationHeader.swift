@@ -7,7 +7,7 @@ extension ServerRequest {
     /// scheme is empty without a header, and `nil` if there are two: one component could trust the first and another
     /// the second.
     fileprivate var authorization: (scheme: String?, parts: [Substring]) {
-        let headers = headerValues("Authorization")
+        let headers = headers.values("Authorization")
         guard headers.count == 1 else { return (headers.isEmpty ? "" : nil, []) }
         let words = headers[0].utf8.split(maxSplits: 2) { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
         let scheme = words.first.map { Substring($0).lowercased() } ?? ""

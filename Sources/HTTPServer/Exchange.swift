@@ -101,13 +101,10 @@ final class Exchange: Sendable {
     func clientAddress(trusting proxies: TrustedProxies) -> String {
         guard client.isTrustedProxy, let network = client.network else { return client.address }
         let headers = state.withLock { $0.headers }
-        func values(_ name: String) -> [String] {
-            headers.filter { $0.name.isSameHeaderName(as: name) }.map(\.value)
-        }
         return proxies.client(
             behind: network,
-            forwardedFor: values("X-Forwarded-For"),
-            forwarded: values("Forwarded")
+            forwardedFor: headers.values("X-Forwarded-For"),
+            forwarded: headers.values("Forwarded")
         ).description
     }
 
@@ -158,7 +155,7 @@ final class Exchange: Sendable {
     private func receive(_ head: RequestHead, _ state: inout State) -> Step {
         state.headers = head.headers
         state.isChunked = head.isChunked
-        if client.isTrustedProxy, let id = RequestID.forwarded(in: head.headers) { state.summary.id = id }
+        if client.isTrustedProxy, let id = ServerRequest.forwardedID(in: head.headers) { state.summary.id = id }
         if targetSize > limits.targetBytes { return .refuse(.targetTooLong, closing: true) }
         if let refusal = head.refusal(maximumSize: limits.headBytes, targetSize: targetSize) {
             return .refuse(refusal, closing: true)

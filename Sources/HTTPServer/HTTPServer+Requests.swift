@@ -8,7 +8,7 @@ extension HTTPServer {
         let exchange = Exchange(
             target: target,
             client: client,
-            id: RequestID.random(from: random),
+            id: ServerRequest.randomID(from: random),
             limits: limits,
             memory: memory,
             isLast: limits.requestsPerConnection.map { requests >= $0 } ?? false,

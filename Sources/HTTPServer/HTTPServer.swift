@@ -23,11 +23,6 @@ package final class HTTPServer: Sendable {
     /// Builds the response to a request that the server refuses, in the format of the API that serves the path.
     package typealias RefusalHandler = @Sendable (RequestRefusal, _ path: String) -> ServerResponse
 
-    private struct Lifecycle {
-        var daemon: MicroHTTPDaemon?
-        var stopping: Task<Void, Never>?
-    }
-
     /// The port on which it listens, or 0 for a unix socket.
     package let port: UInt16
 
@@ -42,7 +37,7 @@ package final class HTTPServer: Sendable {
     let exchanges = OpenExchanges()
     let clients: ServerConnections
     let memory: RequestMemory
-    private let lifecycle = Mutex(Lifecycle())
+    private let lifecycle = Mutex<(daemon: MicroHTTPDaemon?, stopping: Task<Void, Never>?)>((nil, nil))
     private let currentCertificate: Mutex<ServerCertificate?>
 
     /// Starts listening and serving.
@@ -72,15 +67,6 @@ package final class HTTPServer: Sendable {
         clients.startMonitoring()
         lifecycle.withLock { $0.daemon = daemon }
     }
-
-    /// The number of requests that have begun and whose response is not completely sent.
-    var openRequests: Int { exchanges.count }
-
-    /// The memory in bytes that the bodies of open requests take.
-    var requestMemory: Int { memory.count }
-
-    /// The number of clients that are connected.
-    var openConnections: Int { clients.count }
 
     /// The certificate for new connections, or `nil` for plain HTTP.
     var certificate: ServerCertificate? { currentCertificate.withLock(\.self) }

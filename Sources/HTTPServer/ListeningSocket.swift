@@ -35,7 +35,7 @@ struct ListeningSocket: ~Copyable {
             file = UnixSocketFile(boundAt: path)
             isShared = false
         case .inherited(let inherited):
-            try SocketActivation.adopt(inherited)
+            try HTTPServer.adopt(inherited)
             descriptor = inherited
             file = nil
             isShared = true
@@ -124,8 +124,8 @@ package enum ListenAddress: Hashable, Sendable {
     /// A unix socket. Its file gets the mode and is removed when the server ends.
     case unix(path: String, mode: UInt32)
 
-    /// A socket that already listens, such as one from ``SocketActivation``. The server closes its descriptor at the
-    /// end, and leaves the socket itself listening for the other processes that hold it.
+    /// A socket that already listens, such as one from systemd. The server closes its descriptor at the end, and leaves
+    /// the socket itself listening for the other processes that hold it.
     case inherited(descriptor: Int32)
 
     /// Reads "127.0.0.1:8080", "[::1]:8080" or "unix:/run/name.sock".
@@ -238,21 +238,14 @@ struct UnixSocketFile: Sendable {
 }
 
 /// The listening sockets that systemd passes at start (https://man7.org/linux/man-pages/man3/sd_listen_fds.3.html).
-package enum SocketActivation {
-    /// Returns the sockets by the names that their units give them (`FileDescriptorName=`).
+extension HTTPServer {
+    /// Returns the inherited sockets by the names that their units give them (`FileDescriptorName=`).
     ///
     /// The result is empty if there are none, or if the environment is meant for another process.
-    package static func descriptors(
-        environment: [String: String],
-        processID: Int32
-    ) throws(HTTPServerError) -> [String: Int32] {
-        try descriptors(environment: environment, processID: processID, first: 3)
-    }
-
-    static func descriptors(
+    package static func inheritedSockets(
         environment: [String: String],
         processID: Int32,
-        first: Int32
+        first: Int32 = 3
     ) throws(HTTPServerError) -> [String: Int32] {
         guard environment["LISTEN_PID"].flatMap(Int32.init) == processID, let text = environment["LISTEN_FDS"] else {
             return [:]
@@ -273,7 +266,7 @@ package enum SocketActivation {
     }
 
     /// Checks that the descriptor is a listening stream socket, and sets the flags that the server needs.
-    static func adopt(_ descriptor: Int32) throws(HTTPServerError) {
+    fileprivate static func adopt(_ descriptor: Int32) throws(HTTPServerError) {
         guard value(of: SO_TYPE, descriptor) == Int32(SOCK_STREAM.rawValue), value(of: SO_ACCEPTCONN, descriptor) == 1
         else {
             throw refusal("the inherited descriptor \(descriptor) is not a listening stream socket")

@@ -24,7 +24,7 @@ struct RequestHead {
 
     /// The declared length of the body, or `Int.max` if the number is too large.
     var declaredLength: Int? {
-        values("Content-Length").first.map { Int($0) ?? .max }
+        headers.values("Content-Length").first.map { Int($0) ?? .max }
     }
 
     /// `true` if the body is chunked.
@@ -32,9 +32,9 @@ struct RequestHead {
     /// The bytes after it are then never read as another request.
     ///
     /// libmicrohttpd ends a chunk extension at a bare LF, where other programs might read on, and does not report it.
-    var isChunked: Bool { !values("Transfer-Encoding").isEmpty }
+    var isChunked: Bool { !headers.values("Transfer-Encoding").isEmpty }
 
-    var expectsContinue: Bool { !values("Expect").isEmpty }
+    var expectsContinue: Bool { !headers.values("Expect").isEmpty }
 
     /// The reason to refuse the request, or `nil` if it is sound.
     ///
@@ -46,7 +46,7 @@ struct RequestHead {
         guard !hasHiddenText, headers.allSatisfy({ $0.name.isHeaderName && $0.value.isHeaderValue }) else {
             return .malformed("a header is malformed")
         }
-        let hosts = values("Host")
+        let hosts = headers.values("Host")
         guard hosts.count == 1 || hosts.isEmpty && version == "HTTP/1.0", hosts.allSatisfy(Self.isHost) else {
             return .malformed("one Host is needed")
         }
@@ -54,8 +54,8 @@ struct RequestHead {
     }
 
     private var framingRefusal: RequestRefusal? {
-        let lengths = values("Content-Length")
-        let encodings = values("Transfer-Encoding")
+        let lengths = headers.values("Content-Length")
+        let encodings = headers.values("Transfer-Encoding")
         guard lengths.isEmpty || encodings.isEmpty else {
             return .malformed("Content-Length and Transfer-Encoding together")
         }
@@ -67,10 +67,6 @@ struct RequestHead {
             return .malformed("Transfer-Encoding is not chunked")
         }
         return nil
-    }
-
-    private func values(_ name: String) -> [String] {
-        headers.filter { $0.name.isSameHeaderName(as: name) }.map(\.value)
     }
 
     /// Returns `true` for a name or an address, with an optional port, and for an empty host: some clients' URLs have
@@ -164,7 +160,9 @@ struct RequestTarget {
     /// In `path` an encoded slash cannot be distinguished from a separator.
     let segments: [String]
     let query: [ServerRequest.Field]
+}
 
+extension RequestTarget {
     init(_ target: [UInt8]) {
         let local = Self.withoutOrigin(target)
         isPath = local.first == UInt8(ascii: "/")
@@ -176,7 +174,7 @@ struct RequestTarget {
     }
 
     /// Returns the segments of a path without percent-encoding.
-    static func segments(of path: Substring) -> [String] {
+    static func segments(of path: String) -> [String] {
         path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
     }
 

@@ -4,45 +4,7 @@
 /// decoding, but an encoded slash does not separate them. A name in braces matches neither an empty segment nor "." and
 /// "..", because some clients and proxies resolve those to another path.
 package struct Router: Sendable {
-    private enum Part: Sendable {
-        case text(String)
-        case value(String)
-    }
-
-    private struct Entry: Sendable {
-        let parts: [Part]
-        let route: Route
-
-        init(_ route: Route) {
-            self.route = route
-            parts = RequestTarget.segments(of: route.pattern[...]).map { part in
-                part.hasPrefix("{") && part.hasSuffix("}") ? .value(String(part.dropFirst().dropLast())) : .text(part)
-            }
-        }
-
-        func values(in segments: [String]) -> PathValues? {
-            guard segments.count == parts.count else { return nil }
-            var values: [(name: String, value: String)] = []
-            for (part, segment) in zip(parts, segments) {
-                switch part {
-                case .text(let text):
-                    guard segment == text else { return nil }
-                case .value(let name):
-                    guard !segment.isEmpty, segment != ".", segment != ".." else { return nil }
-                    values.append((name, segment))
-                }
-            }
-            return PathValues(values: values)
-        }
-    }
-
-    private enum Match {
-        case route(Route, PathValues)
-        case wrongMethod(allowed: [String])
-        case unknownPath
-    }
-
-    private let entries: [Entry]
+    private let routes: [Route]
     private let unknownPath: @Sendable (ServerRequest) -> ServerResponse
     private let wrongMethod: @Sendable (ServerRequest, [String]) -> ServerResponse
 
@@ -57,45 +19,37 @@ package struct Router: Sendable {
             .text("method not allowed\n", status: 405)
         }
     ) {
-        entries = routes.map(Entry.init)
+        self.routes = routes
         self.unknownPath = unknownPath
         self.wrongMethod = wrongMethod
     }
 
     package func answer(_ request: ServerRequest) async -> ServerReply {
-        switch match(request) {
-        case .route(let route, let values):
+        if let (route, values) = match(request) {
             return Self.named(route, await route.handler(Self.asGet(request), values))
-        case .wrongMethod(let allowed):
-            var response = wrongMethod(request, allowed)
-            response.headers.append(("Allow", allowed.joined(separator: ", ")))
-            return .respond(response)
-        case .unknownPath:
-            return .respond(unknownPath(request))
         }
+        var allowed = Set(routes.lazy.filter { $0.matches(request.segments) }.map(\.method))
+        guard !allowed.isEmpty else { return .respond(unknownPath(request)) }
+        if allowed.contains("GET") { allowed.insert("HEAD") }
+        let methods = allowed.sorted()
+        var response = wrongMethod(request, methods)
+        response.headers.append(("Allow", methods.joined(separator: ", ")))
+        return .respond(response)
     }
 
     /// Returns the reply of the route's immediate handler.
     ///
     /// `nil` leaves the request to ``answer(_:)``.
     package func immediateReply(_ request: ServerRequest) -> ServerReply? {
-        guard case .route(let route, let values) = match(request), let immediateHandler = route.immediateHandler else {
-            return nil
-        }
+        guard let (route, values) = match(request), let immediateHandler = route.immediateHandler else { return nil }
         return immediateHandler(Self.asGet(request), values).map { Self.named(route, $0) }
     }
 
-    private func match(_ request: ServerRequest) -> Match {
+    private func match(_ request: ServerRequest) -> (Route, PathValues)? {
         let method = request.method == "HEAD" ? "GET" : request.method
-        var allowed: [String] = []
-        for entry in entries {
-            guard let values = entry.values(in: request.segments) else { continue }
-            if entry.route.method == method { return .route(entry.route, values) }
-            allowed.append(entry.route.method)
-        }
-        guard !allowed.isEmpty else { return .unknownPath }
-        if allowed.contains("GET") { allowed.append("HEAD") }
-        return .wrongMethod(allowed: Set(allowed).sorted())
+        let segments = request.segments
+        guard let route = routes.first(where: { $0.method == method && $0.matches(segments) }) else { return nil }
+        return (route, PathValues(parts: route.parts, segments: segments))
     }
 
     private static func asGet(_ request: ServerRequest) -> ServerRequest {
@@ -121,6 +75,7 @@ package struct Route: Sendable {
 
     let method: String
     let pattern: String
+    let parts: [String]
     let immediateHandler: ImmediateHandler?
     let handler: Handler
 
@@ -133,20 +88,30 @@ package struct Route: Sendable {
     ) {
         self.method = method
         self.pattern = pattern
+        parts = RequestTarget.segments(of: pattern)
         self.immediateHandler = immediateHandler
         self.handler = handler
+    }
+    fileprivate func matches(_ segments: [String]) -> Bool {
+        parts.count == segments.count
+            && zip(parts, segments).allSatisfy { part, segment in
+                part.utf8.first == UInt8(ascii: "{")
+                    ? !segment.isEmpty && segment != "." && segment != ".."
+                    : part == segment
+            }
     }
 }
 
 /// The values in a path for the names in braces of its pattern.
 package struct PathValues: Sendable {
-    let values: [(name: String, value: String)]
+    fileprivate let parts: [String]
+    fileprivate let segments: [String]
 
     /// - Precondition: the route's pattern has this name.
     package subscript(name: String) -> String {
-        guard let value = values.first(where: { $0.name == name })?.value else {
+        guard let position = parts.firstIndex(of: "{\(name)}") else {
             preconditionFailure("the pattern has no {\(name)}")
         }
-        return value
+        return segments[position]
     }
 }

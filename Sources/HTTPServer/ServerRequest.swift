@@ -7,22 +7,9 @@ package struct ServerRequest: Sendable {
     /// Lists keep the order in which the client sent them.
     package typealias Field = (name: String, value: String)
 
-    /// The request's id in the log and in the Request-Id header of the response.
-    package var id: String
-
     package var method: String
-
-    /// The path without the query, percent-decoded once.
-    ///
-    /// Bytes that are not UTF-8 become U+FFFD.
-    package let path: String
-
-    /// The parts between the path's slashes, each decoded separately.
-    let segments: [String]
-
-    /// The query's fields, decoded.
-    package var query: [Field]
-
+    let target: RequestTarget
+    /// The headers, in the client's order.
     var headers: [Field]
     package var body: [UInt8]
 
@@ -32,55 +19,23 @@ package struct ServerRequest: Sendable {
     /// The address of the sender: the peer, or the client for which a trusted proxy forwarded the request.
     package var clientAddress: String
 
-    init(
-        method: String,
-        path: String,
-        query: [Field] = [],
-        headers: [Field] = [],
-        body: [UInt8] = [],
-        peerAddress: String = "127.0.0.1",
-        clientAddress: String? = nil,
-        id: String = "0"
-    ) {
-        self.id = id
-        self.method = method
-        self.path = path
-        segments = RequestTarget.segments(of: path[...])
-        self.query = query
-        self.headers = headers
-        self.body = body
-        self.peerAddress = peerAddress
-        self.clientAddress = clientAddress ?? peerAddress
-    }
+    /// The request's id in the log and in the Request-Id header of the response.
+    package var id: String
 
-    init(
-        method: String,
-        target: RequestTarget,
-        headers: [Field],
-        body: [UInt8],
-        peerAddress: String,
-        clientAddress: String,
-        id: String
-    ) {
-        self.id = id
-        self.method = method
-        path = target.path
-        segments = target.segments
-        query = target.query
-        self.headers = headers
-        self.body = body
-        self.peerAddress = peerAddress
-        self.clientAddress = clientAddress
-    }
+    /// The path without the query, percent-decoded once.
+    ///
+    /// Bytes that are not UTF-8 become U+FFFD.
+    package var path: String { target.path }
+
+    /// The parts between the path's slashes, each decoded separately.
+    var segments: [String] { target.segments }
+
+    /// The query's fields, decoded.
+    package var query: [Field] { target.query }
 
     /// Returns the first header with this name, whose case does not matter.
     package func header(_ name: String) -> String? {
         headers.first { $0.name.isSameHeaderName(as: name) }?.value
-    }
-
-    /// Returns every header with this name, in the client's order.
-    func headerValues(_ name: String) -> [String] {
-        headers.filter { $0.name.isSameHeaderName(as: name) }.map(\.value)
     }
 
     /// `true` if the client declared how the body is delimited.
@@ -99,6 +54,11 @@ package struct ServerRequest: Sendable {
     package var form: [Field] { URLEncoding.fields(of: body) }
 }
 
+extension [ServerRequest.Field] {
+    /// Returns the values of every header with this name.
+    func values(_ name: String) -> [String] { filter { $0.name.isSameHeaderName(as: name) }.map(\.value) }
+}
+
 extension String {
     /// Compares header names, which are ASCII, without regard to case
     /// (https://www.rfc-editor.org/rfc/rfc9110#section-5.1).
@@ -108,10 +68,9 @@ extension String {
     }
 }
 
-/// The id of a request in the log and in the Request-Id header of its response.
-enum RequestID {
-    /// Returns sixteen random hexadecimal digits.
-    static func random(from source: any RandomSource) -> String {
+extension ServerRequest {
+    /// Returns an id of sixteen random hexadecimal digits.
+    static func randomID(from source: any RandomSource) -> String {
         let bits = source.nextBits()
         return unsafe String(unsafeUninitializedCapacity: 16) { digits in
             for index in 0..<16 {
@@ -123,7 +82,7 @@ enum RequestID {
     }
 
     /// Returns the id that a proxy gave the request, if it can be logged as it is.
-    static func forwarded(in headers: [ServerRequest.Field]) -> String? {
+    static func forwardedID(in headers: [Field]) -> String? {
         let header = headers.first { name, _ in
             name.isSameHeaderName(as: "X-Request-Id") || name.isSameHeaderName(as: "Request-Id")
         }

@@ -52,8 +52,6 @@ struct SocketAddress {
 
     var family: sa_family_t { storage.ss_family }
 
-    var isUnix: Bool { family == AF_UNIX }
-
     /// The IPv4 or IPv6 address, if it is one.
     var network: NetworkAddress? {
         unsafe withUnsafeBytes(of: storage) { unsafe NetworkAddress(peer: $0.baseAddress) }
@@ -66,19 +64,13 @@ struct SocketAddress {
         }
     }
 
-    func bind(_ descriptor: Int32) -> Bool {
-        unsafe withUnsafePointer(to: storage) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe Glibc.bind(descriptor, $0, length) == 0
-            }
-        }
-    }
+    func bind(_ descriptor: Int32) -> Bool { unsafe passes(to: { unsafe Glibc.bind(descriptor, $0, length) }) }
 
-    func connect(_ descriptor: Int32) -> Bool {
+    func connect(_ descriptor: Int32) -> Bool { unsafe passes(to: { unsafe Glibc.connect(descriptor, $0, length) }) }
+
+    private func passes(to call: (UnsafePointer<sockaddr>) -> Int32) -> Bool {
         unsafe withUnsafePointer(to: storage) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe Glibc.connect(descriptor, $0, length) == 0
-            }
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe call($0) == 0 }
         }
     }
 }
@@ -170,7 +162,7 @@ extension ListenAddress {
         case .tcp(let address, port: _): Self.reach(of: NetworkAddress(address))
         case .inherited(let descriptor):
             if let endpoint = SocketAddress(ofSocket: descriptor) {
-                endpoint.isUnix ? .unixSocket : Self.reach(of: endpoint.network)
+                endpoint.family == AF_UNIX ? .unixSocket : Self.reach(of: endpoint.network)
             } else {
                 .network
             }

@@ -33,12 +33,10 @@ package struct TrustedProxies: Sendable {
     private let blocks: [Block]
 
     /// Trusts no proxy.
-    package static let none = TrustedProxies()
+    package static let none = TrustedProxies(blocks: [])
+}
 
-    private init() {
-        blocks = []
-    }
-
+extension TrustedProxies {
     package init(_ blocks: [String]) throws(HTTPServerError) {
         var parsed: [Block] = []
         for text in blocks {
@@ -90,9 +88,7 @@ package struct TrustedProxies: Sendable {
     ///
     /// Some proxies add the client's port to it.
     private static func address(_ entry: Substring) -> NetworkAddress? {
-        let spaces: Set<Character> = [" ", "\t"]
-        var text = entry.drop { spaces.contains($0) }
-        while let last = text.last, spaces.contains(last) { text.removeLast() }
+        let text = Substring(entry.utf8.trimmingBlanks)
         if text.first == "[", let end = text.firstIndex(of: "]") {
             let rest = text[text.index(after: end)...]
             guard rest.isEmpty || rest.first == ":" else { return nil }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Base
@@ -11,7 +12,7 @@ struct TimeLimitTests {
         let (ends, end) = AsyncStream<Void>.makeStream()
         let time = time
         let waiting = Task {
-            await TimeLimit.wait(atMost: .seconds(1), by: time) { for await _ in ends { return } }
+            await time.wait(atMost: .seconds(1)) { for await _ in ends { return } }
         }
         await time.sleepers(atLeast: 1)
         end.yield()
@@ -24,7 +25,7 @@ struct TimeLimitTests {
         let (ends, end) = AsyncStream<Void>.makeStream()
         let (cancellations, cancellation) = AsyncStream<Bool>.makeStream()
         let waiting = Task {
-            await TimeLimit.wait(atMost: .seconds(1), by: time) {
+            await time.wait(atMost: .seconds(1)) {
                 for await _ in ends {}
                 cancellation.yield(Task.isCancelled)
             }

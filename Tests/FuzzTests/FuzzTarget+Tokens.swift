@@ -117,7 +117,7 @@ extension FuzzTarget {
     /// The form of a request for a token.
     private static func readTokenForm(_ input: [UInt8]) {
         let type: ServerRequest.Field = ("Content-Type", "application/x-www-form-urlencoded")
-        let request = ServerRequest(method: "POST", path: "/oauth2/token", headers: [type], body: input)
+        let request = request(headers: [type], body: input)
         do throws(APIError) {
             let form = try TokenEndpointForm(request)
             if let login = try form.login(request) {
@@ -140,10 +140,22 @@ extension FuzzTarget {
         }
     }
 
+    private static func request(headers: [ServerRequest.Field], body: [UInt8] = []) -> ServerRequest {
+        ServerRequest(
+            method: "POST",
+            target: RequestTarget(Array("/oauth2/token".utf8)),
+            headers: headers,
+            body: body,
+            peerAddress: "unix",
+            clientAddress: "unix",
+            id: "0"
+        )
+    }
+
     /// The input is the value of the header after the scheme.
     private static func readBasicCredentials(_ input: [UInt8]) {
         let value = "Basic " + String(decoding: input, as: UTF8.self)
-        let request = ServerRequest(method: "POST", path: "/", headers: [("Authorization", value)])
+        let request = request(headers: [("Authorization", value)])
         guard case .present(let name, _) = BasicCredentials(of: request) else { return }
         require(name.utf8.count <= 4 * input.count, "a name is not longer than its text")
     }

@@ -120,7 +120,7 @@ struct ListeningTests {
         defer { close(descriptor) }
         let inheritedDescriptor = dup(descriptor)
         let environment = ["LISTEN_PID": "\(getpid())", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "public"]
-        let sockets = try SocketActivation.descriptors(
+        let sockets = try HTTPServer.inheritedSockets(
             environment: environment,
             processID: getpid(),
             first: inheritedDescriptor
@@ -139,8 +139,8 @@ struct ListeningTests {
     @Test("Sockets meant for another process are ignored")
     func otherProcess() throws {
         let environment = ["LISTEN_PID": "1", "LISTEN_FDS": "1"]
-        #expect(try SocketActivation.descriptors(environment: environment, processID: getpid()).isEmpty)
-        #expect(try SocketActivation.descriptors(environment: [:], processID: getpid()).isEmpty)
+        #expect(try HTTPServer.inheritedSockets(environment: environment, processID: getpid()).isEmpty)
+        #expect(try HTTPServer.inheritedSockets(environment: [:], processID: getpid()).isEmpty)
     }
 
     @Test("A descriptor that does not listen, or has a duplicate name, is refused")
@@ -150,7 +150,7 @@ struct ListeningTests {
         for (count, names) in [("1", "a"), ("x", "a"), ("-1", "a"), ("99999", "a")] {
             let environment = ["LISTEN_PID": "\(getpid())", "LISTEN_FDS": count, "LISTEN_FDNAMES": names]
             let error = #expect(throws: HTTPServerError.self) {
-                try SocketActivation.descriptors(environment: environment, processID: getpid(), first: plain)
+                try HTTPServer.inheritedSockets(environment: environment, processID: getpid(), first: plain)
             }
             #expect(error?.code == .badInheritedSocket)
         }

@@ -2,6 +2,8 @@ import Dispatch
 import Glibc
 import Synchronization
 
+@testable import HTTPServer
+
 /// A client that sends exactly the given bytes over a real socket.
 ///
 /// Its blocking calls run on its own queue, because the handlers under test need the cooperative pool. Every wait ends
@@ -177,4 +179,15 @@ final class RawClient: Sendable {
             queue.async { continuation.resume(returning: body()) }
         }
     }
+}
+
+extension HTTPServer {
+    /// The number of requests that have begun and whose response is not completely sent.
+    var openRequests: Int { exchanges.count }
+
+    /// The memory in bytes that the bodies of open requests take.
+    var requestMemory: Int { memory.count }
+
+    /// The number of clients that are connected.
+    var openConnections: Int { clients.count }
 }

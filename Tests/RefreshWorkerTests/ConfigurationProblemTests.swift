@@ -151,6 +151,6 @@ struct DisplayedTextTests {
         ]
     )
     func shape(text: String, isCredential: Bool) {
-        #expect(CredentialDetector.matches(text) == isCredential)
+        #expect(text.holdsCredential == isCredential)
     }
 }

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import Base

@@ -178,7 +178,7 @@ extension PostgresStore {
         keepsNotices: Bool = false,
         leaseClock: (any TimeSource)? = nil
     ) async throws(StoreError) -> PostgresStore {
-        try await open(
+        try await PostgresStore(
             at: try DatabaseAddress(url: url),
             clock: DatabaseClock(local: local),
             random: random,

@@ -1,5 +1,6 @@
 import Crypto
 import Dispatch
+import TestSupport
 import Testing
 
 @testable import Base

@@ -1,5 +1,6 @@
 import Crypto
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Base

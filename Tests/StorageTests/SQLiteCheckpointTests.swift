@@ -1,6 +1,7 @@
 import FaultyDisk
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Base

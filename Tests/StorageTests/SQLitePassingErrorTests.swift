@@ -2,6 +2,7 @@ import Crypto
 import FaultyDisk
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Base

@@ -1,4 +1,5 @@
 import Telemetry
+import TestSupport
 
 @testable import Base
 

@@ -1,3 +1,4 @@
+import Base
 import TestSupport
 
 @testable import Telemetry
@@ -47,4 +48,13 @@ struct MetricsDocument {
         }
         return GeneratedPage.Table(heading, columns: ["field", "type", "meaning"], rows: rows)
     }
+}
+
+extension MetricsField {
+    /// The fields that every line has.
+    static let common: [MetricsField] = {
+        var line = MetricsLine(json: JSONLine(), fields: [])
+        line.begin(event: "", at: Timestamp(milliseconds: 0), worker: "")
+        return line.fields ?? []
+    }()
 }

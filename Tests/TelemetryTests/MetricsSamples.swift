@@ -1,3 +1,5 @@
+import TestSupport
+
 @testable import Base
 @testable import HTTPClient
 @testable import RefreshWorker

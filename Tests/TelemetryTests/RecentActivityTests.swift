@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Base
@@ -17,7 +18,7 @@ struct RecentActivityTests {
         counters = IntervalCounters(time: time)
     }
 
-    private var minutes: [Minute] { counters.activity.minutes }
+    private var minutes: [Minute] { counters.minutes }
 
     private func record(_ outcomes: RefreshOutcome..., lateness: Duration = .zero) {
         counters.record(outcomes.map { CountedRefresh($0, lateness: lateness) })

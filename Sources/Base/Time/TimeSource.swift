@@ -99,19 +99,14 @@ package enum BootID {
     }
 }
 
-/// Waits with a time limit.
-package enum TimeLimit {
+extension TimeSource {
     /// Runs `body`, and returns when it has ended or the time is up.
     ///
     /// In the latter case `body` continues.
     ///
     /// - Returns: `true` if `body` has ended.
     @discardableResult
-    package static func wait(
-        atMost span: Duration,
-        by time: any TimeSource,
-        for body: @escaping @Sendable () async -> Void
-    ) async -> Bool {
+    package func wait(atMost span: Duration, for body: @escaping @Sendable () async -> Void) async -> Bool {
         await withCheckedContinuation { caller in
             let result = FirstResult(caller)
             let work = Task {
@@ -120,7 +115,7 @@ package enum TimeLimit {
             }
             let limit = Task {
                 do {
-                    try await time.sleep(for: span)
+                    try await sleep(for: span)
                 } catch {
                     return
                 }

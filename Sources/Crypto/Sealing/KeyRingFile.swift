@@ -36,7 +36,7 @@ package enum KeyRingFile {
         let key = try newKey(path: path, isPending: false)
         let document = try KeyRingDocument(key: key, path: path)
         do throws(SystemCallError) {
-            try AtomicFile.create(path: path, content: document.text, temporary: "\(path).\(key.id).new")
+            try OpenFile.create(path: path, content: document.text, temporary: "\(path).\(key.id).new")
         } catch {
             switch error.code {
             case EEXIST:
@@ -100,7 +100,7 @@ extension KeyRingFile {
         _ path: String,
         _ change: (inout KeyRingDocument) throws(FileError) -> Void
     ) throws(FileError) {
-        let target = try addingPath(path) { () throws(SystemCallError) in try AtomicFile.resolve(path) }
+        let target = try addingPath(path) { () throws(SystemCallError) in try OpenFile.resolve(path) }
         let file = try openLocked(target, namedBy: path)
         let status = try addingPath(path) { () throws(SystemCallError) in try file.status() }
         try check(status, isCredential: false, path: path)
@@ -111,7 +111,7 @@ extension KeyRingFile {
             throw tooLarge(path)
         }
         try addingPath(path) { () throws(SystemCallError) in
-            try AtomicFile.replace(path: target, content: text, permissions: status.permissions)
+            try OpenFile.replace(path: target, content: text, permissions: status.permissions)
         }
     }
 

@@ -46,7 +46,7 @@ struct ArgumentScanner {
     }
 
     private mutating func addWord(_ word: String) {
-        if CredentialDetector.matches(word) {
+        if word.holdsCredential {
             problems.append(
                 """
                 argument \(words.count + 1) looks like a token or a secret (not shown), and those are never arguments, \
@@ -91,7 +91,7 @@ struct ArgumentScanner {
     }
 
     private mutating func addFlag(_ name: String, value: String) {
-        if CredentialDetector.matches(value) {
+        if value.holdsCredential {
             problems.append(
                 """
                 the value of --\(name) looks like a token or a secret (not shown), and those are never arguments, \

@@ -106,7 +106,7 @@ package struct GrantReader: Sendable {
         guard !userID.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
             throw InputError("user_id contains control characters")
         }
-        guard !CredentialDetector.matches(userID) else {
+        guard !userID.holdsCredential else {
             throw InputError("user_id looks like a token or a secret (not shown)")
         }
         return userID

@@ -191,7 +191,7 @@ package struct MonitoringHandler: Sendable {
         page.snapshot = snapshot
         // Without the database, the clients as this worker knows them.
         page.clients = if let snapshot { snapshot.clients } else { await engine.clientStatuses }
-        page.activity = counters.activity.minutes
+        page.activity = counters.minutes
         page.changes = log.recentChanges
         page.lookup = lookup
         return page

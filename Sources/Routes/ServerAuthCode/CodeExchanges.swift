@@ -234,12 +234,12 @@ package final class CodeExchanges: Sendable {
     /// Tokens that the store has not taken by then go to the spill file.
     package func stop(within grace: Duration) async -> UnstoredResults {
         state.withLock { $0.isStopping = true }
-        await TimeLimit.wait(atMost: grace, by: time) { await self.waitUntilNothingIsInProgress() }
+        await time.wait(atMost: grace) { await self.waitUntilNothingIsInProgress() }
         let exchanges = exchangesInProgress
         for task in exchanges { task.cancel() }
         for task in state.withLock({ Array($0.revocations.values) }) { task.cancel() }
         if !exchanges.isEmpty {
-            await TimeLimit.wait(atMost: Self.timeToEnd, by: time) { for task in exchanges { _ = await task.value } }
+            await time.wait(atMost: Self.timeToEnd) { for task in exchanges { _ = await task.value } }
         }
         defer {
             for waiter in state.withLock({ Array($0.waiters.values) }) { waiter.result.resume(returning: false) }

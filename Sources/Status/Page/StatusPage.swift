@@ -111,13 +111,7 @@ package struct StatusPage: Sendable {
 extension StatusPage {
     var verdict: Meaning { findings.map { $0.isWell ? .good : .bad } ?? .neutral }
 
-    var heading: String {
-        switch verdict {
-        case .good: "All is well"
-        case .bad: "Needs attention"
-        case .neutral: "State unknown"
-        }
-    }
+    var heading: String { appearance.heading }
 
     /// The beginning of the page's title, which a row of tabs shows.
     private var title: String {
@@ -142,11 +136,11 @@ extension StatusPage {
             + "%3Cpath d='\(appearance.shape)' fill='none' stroke='white' stroke-width='2.5'/%3E%3C/svg%3E"
     }
 
-    private var appearance: (shape: String, colour: String) {
+    private var appearance: (heading: String, shape: String, colour: String) {
         switch verdict {
-        case .good: ("M6.5 12.5l4 4 7-8", "1a7f37")
-        case .bad: ("M12 5.5v8M12 16v2.5", "b3261e")
-        case .neutral: ("M8.5 9a3.5 3.5 0 1 1 3.5 3.5v2M12 16.5v2.5", "5f6b7a")
+        case .good: ("All is well", "M6.5 12.5l4 4 7-8", "1a7f37")
+        case .bad: ("Needs attention", "M12 5.5v8M12 16v2.5", "b3261e")
+        case .neutral: ("State unknown", "M8.5 9a3.5 3.5 0 1 1 3.5 3.5v2M12 16.5v2.5", "5f6b7a")
         }
     }
 }

@@ -170,16 +170,9 @@ package enum TokenMark: Hashable, Sendable {
     /// returns `nil` if the text is not such a hash.
     package init?(doubleHash text: String) {
         let unpadded = text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }.reversed()
-        let safe = unpadded.map { byte in
-            switch byte {
-            case UInt8(ascii: "+"): UInt8(ascii: "-")
-            case UInt8(ascii: "/"): UInt8(ascii: "_")
-            default: byte
-            }
-        }
         guard
             text.utf8.count - unpadded.count <= 2,
-            let hash = Base64URL.decode(String(decoding: safe, as: UTF8.self)),
+            let hash = Base64URL.decode(ofAnyAlphabet: unpadded),
             hash.count == Self.digestLength
         else { return nil }
         self.init(doubleHash: hash)

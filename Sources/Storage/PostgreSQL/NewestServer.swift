@@ -1,5 +1,4 @@
 private import Base
-private import Dispatch
 private import Synchronization
 
 /// The newest server that this process has recorded, shared by all connections of a store.

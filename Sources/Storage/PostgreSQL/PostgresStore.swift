@@ -41,49 +41,17 @@ package final class PostgresStore: SQLStore {
     /// `clock` can be in use already. `timeout` is the time that a call can take before it fails with
     /// ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the
     /// backend go to the outbox. `leaseClock` replaces the database's clock in tests.
-    package static func open(
+    package init(
         at address: DatabaseAddress,
         clock: DatabaseClock,
         random: any RandomSource = SystemRandom(),
         timeout: Duration = .seconds(10),
         keepsNotices: Bool = false,
         leaseClock: (any TimeSource)? = nil
-    ) async throws(StoreError) -> PostgresStore {
-        let store = PostgresStore(
-            address: address,
-            clock: clock,
-            bootID: try BootID.require(),
-            random: random,
-            timeout: timeout,
-            keepsNotices: keepsNotices,
-            leaseClock: leaseClock
-        )
-        await store.connector.survey()
-        do throws(StoreError) {
-            try await store.writer.run { connection, deadline throws(StoreError) in
-                try PostgresSchema().migrate(connection, until: deadline)
-                try store.checkServer(connection, until: deadline)
-                _ = try store.run(StatementBatch(.clock), on: connection, until: deadline)
-            }
-        } catch {
-            await store.close()
-            throw error
-        }
-        return store
-    }
-
-    private init(
-        address: DatabaseAddress,
-        clock: DatabaseClock,
-        bootID: String,
-        random: any RandomSource,
-        timeout: Duration,
-        keepsNotices: Bool,
-        leaseClock: (any TimeSource)?
-    ) {
+    ) async throws(StoreError) {
+        bootID = try BootID.require()
         self.address = address
         self.clock = clock
-        self.bootID = bootID
         local = clock.local
         self.random = random
         self.timeout = timeout
@@ -100,6 +68,17 @@ package final class PostgresStore: SQLStore {
         checking = queue("checking")
         scanner = queue("scanner")
         readers = [queue("reader-1"), queue("reader-2")]
+        await connector.survey()
+        do throws(StoreError) {
+            try await writer.run { [self] connection, deadline throws(StoreError) in
+                try PostgresSchema().migrate(connection, until: deadline)
+                try checkServer(connection, until: deadline)
+                _ = try run(StatementBatch(.clock), on: connection, until: deadline)
+            }
+        } catch {
+            await close()
+            throw error
+        }
     }
 
     /// The connection for a read of a single row.

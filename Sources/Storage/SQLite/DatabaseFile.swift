@@ -1,3 +1,4 @@
+import Base
 private import Glibc
 
 /// Checks of the database file before SQLite opens it, so that a mistake gets a clear message.
@@ -32,31 +33,11 @@ enum DatabaseFile {
         guard mayExist, code == EEXIST || kind(of: path) != nil else { throw failure("the file", of: path, code) }
     }
 
-    /// The identity of a file on this machine.
-    struct Identity: Hashable, Sendable {
-        var device: UInt64
-        var inode: UInt64
-    }
-
-    struct Facts: Hashable, Sendable {
-        var identity: Identity
-        var size: Int64
-        /// Nanoseconds since 1970.
-        var modifiedAt: Int64
-    }
-
-    /// Returns the facts of the file at a path, or `nil` if it does not exist.
-    static func facts(of path: String) throws(StoreError) -> Facts? {
-        var facts = stat()
-        guard unsafe stat(path, &facts) == 0 else {
-            guard errno == ENOENT || errno == ENOTDIR else { throw failure("the file", of: path, errno) }
-            return nil
-        }
-        return Facts(
-            identity: Identity(device: UInt64(facts.st_dev), inode: UInt64(facts.st_ino)),
-            size: Int64(facts.st_size),
-            modifiedAt: Int64(facts.st_mtim.tv_sec) * 1_000_000_000 + Int64(facts.st_mtim.tv_nsec)
-        )
+    /// Returns the identity of the file at a path, or `nil` if it does not exist.
+    static func identity(of path: String) throws(StoreError) -> FileIdentity? {
+        if let identity = FileIdentity(path: path) { return identity }
+        guard errno == ENOENT || errno == ENOTDIR else { throw failure("the file", of: path, errno) }
+        return nil
     }
 
     /// Returns the number of names of a file on its file system.

@@ -1,3 +1,5 @@
+import Base
+
 /// The last known state of a writer's files, by which it detects that another program changes, replaces or deletes
 /// them.
 ///
@@ -26,9 +28,9 @@ struct DatabaseFileMonitor: Sendable {
         var digest: Int64?
     }
 
-    let database: DatabaseFile.Identity
-    let log: DatabaseFile.Identity?
-    let index: DatabaseFile.Identity?
+    let database: FileIdentity
+    let log: FileIdentity?
+    let index: FileIdentity?
     /// The number of the checkpoint that `size`, `modifiedAt` and `digest` belong to, or `nil` while they are unknown.
     var checkpoint: Int64?
     var size: Int64
@@ -73,15 +75,15 @@ extension SQLiteConnection {
         try begin()
         defer { rollBack() }
         let note = try storedNote()
-        guard let note, let facts = try DatabaseFile.facts(of: path) else {
+        guard let note, let facts = try DatabaseFile.identity(of: path) else {
             throw StoreError(.ioFailure, "The database \(path) or its file of leases was deleted just now. Try again.")
         }
-        let log = try DatabaseFile.facts(of: logPath)?.identity
-        let index = try DatabaseFile.facts(of: indexPath)?.identity
+        let log = try DatabaseFile.identity(of: logPath)
+        let index = try DatabaseFile.identity(of: indexPath)
         let isNoted = !note.isRunning && note.size == facts.size && note.modifiedAt == facts.modifiedAt
         let isKnown = former != nil && !note.isRunning && note.number > 0
         fileMonitor = DatabaseFileMonitor(
-            database: former?.database ?? facts.identity,
+            database: former?.database ?? facts,
             log: former?.log ?? log,
             index: former?.index ?? index,
             checkpoint: note.isRunning ? nil : note.number,
@@ -114,7 +116,7 @@ extension SQLiteConnection {
     /// It is called at the end of a transaction, whose lock excludes checkpoints.
     func requireSameFiles() throws(StoreError) {
         guard let fileMonitor else { return }
-        guard let facts = try DatabaseFile.facts(of: path), facts.identity == fileMonitor.database else {
+        guard let facts = try DatabaseFile.identity(of: path), facts == fileMonitor.database else {
             throw replaced("was deleted, renamed or replaced")
         }
         if fileMonitor.checkpoint == fileMonitor.note.number, !fileMonitor.note.isRunning,
@@ -123,8 +125,8 @@ extension SQLiteConnection {
             try requireSameContent(as: fileMonitor, facts)
         }
         if let log = fileMonitor.log {
-            let found = try DatabaseFile.facts(of: logPath)
-            guard let found, found.identity == log else {
+            let found = try DatabaseFile.identity(of: logPath)
+            guard let found, found == log else {
                 if found == nil { recoverLog() }
                 throw replaced("has lost its log \(logPath), which was deleted")
             }
@@ -133,7 +135,7 @@ extension SQLiteConnection {
             }
         }
         // Without the common index, another process would write over what this one adds to the log.
-        guard let index = fileMonitor.index, try DatabaseFile.facts(of: indexPath)?.identity != index else { return }
+        guard let index = fileMonitor.index, try DatabaseFile.identity(of: indexPath) != index else { return }
         throw StoreError(
             .replaced,
             "The shared index \(indexPath) of the database was deleted while it is in use, so nothing more is stored. "
@@ -151,8 +153,7 @@ extension SQLiteConnection {
     }
 
     /// Throws unless only the file's modification time has changed.
-    private func requireSameContent(as fileMonitor: DatabaseFileMonitor, _ facts: DatabaseFile.Facts) throws(StoreError)
-    {
+    private func requireSameContent(as fileMonitor: DatabaseFileMonitor, _ facts: FileIdentity) throws(StoreError) {
         guard facts.size == fileMonitor.size else {
             throw replaced(facts.size < fileMonitor.size ? "was truncated" : "was overwritten by something else")
         }
@@ -175,11 +176,12 @@ extension SQLiteConnection {
     ///
     /// It is `nil` if the file is too large to be read at each checkpoint, cannot be read, or was changed by another
     /// program during the read. Without a digest a changed modification time counts as changed content.
-    func comparableDigest(of facts: DatabaseFile.Facts) -> Int64? {
+    func comparableDigest(of facts: FileIdentity) -> Int64? {
         guard facts.size <= maximumComparedSize else { return nil }
         do throws(StoreError) {
             let digest = try contentDigest(size: facts.size)
-            return try DatabaseFile.facts(of: path) == facts ? digest : nil
+            guard let now = try DatabaseFile.identity(of: path), now == facts else { return nil }
+            return now.size == facts.size && now.modifiedAt == facts.modifiedAt ? digest : nil
         } catch {
             return nil
         }

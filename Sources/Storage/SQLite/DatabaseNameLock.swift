@@ -1,3 +1,4 @@
+private import Base
 private import CSQLite
 private import Glibc
 private import Synchronization
@@ -13,14 +14,14 @@ final class DatabaseNameLock: Sendable {
     ///
     /// Closing one drops SQLite's own locks on the file, so all stores of a file share it
     /// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
-    private static let descriptors = Mutex<[DatabaseFile.Identity: (descriptor: Int32, users: Int)]>([:])
+    private static let descriptors = Mutex<[FileIdentity: (descriptor: Int32, users: Int)]>([:])
     private static let firstByte: Int64 = 1 << 56
     private static let bytes: Int64 = 1 << 48
     // F_OFD_GETLK and F_OFD_SETLK, which Swift does not import.
     private static let ask: Int32 = 36
     private static let set: Int32 = 37
 
-    private let file: DatabaseFile.Identity
+    private let file: FileIdentity
 
     /// Throws if the file has several names, or is used under another one.
     init(_ path: String) throws(StoreError) {
@@ -32,8 +33,8 @@ final class DatabaseNameLock: Sendable {
             throw Self.refusal(of: path, "is mounted here as a single file", "Mount its folder instead")
         }
         let (folder, name) = DatabaseFile.split(path)
-        guard let file = try DatabaseFile.facts(of: path)?.identity,
-            let place = try DatabaseFile.facts(of: folder)?.identity
+        guard let file = try DatabaseFile.identity(of: path),
+            let place = try DatabaseFile.identity(of: folder)
         else {
             throw StoreError(.ioFailure, "The database \(path) was deleted just now. Try again.")
         }

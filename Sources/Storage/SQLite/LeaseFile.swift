@@ -20,11 +20,11 @@ struct LeaseFile: Sendable {
 
     /// The files that a connection has open, as far as it knows.
     struct Identity: Hashable, Sendable {
-        var file: DatabaseFile.Identity?
+        var file: FileIdentity?
         /// SQLite replaces it only after every connection has closed it.
-        var index: DatabaseFile.Identity?
+        var index: FileIdentity?
         /// `nil` before the first commit.
-        var log: DatabaseFile.Identity?
+        var log: FileIdentity?
 
         /// `true` if these are the files of `opened`, which can have gained a log since.
         func continues(_ opened: Identity) -> Bool {
@@ -49,9 +49,9 @@ struct LeaseFile: Sendable {
     var identity: Identity {
         get throws(StoreError) {
             Identity(
-                file: try DatabaseFile.facts(of: path)?.identity,
-                index: try DatabaseFile.facts(of: path + "-shm")?.identity,
-                log: try DatabaseFile.facts(of: DatabaseFile.log(of: path))?.identity
+                file: try DatabaseFile.identity(of: path),
+                index: try DatabaseFile.identity(of: path + "-shm"),
+                log: try DatabaseFile.identity(of: DatabaseFile.log(of: path))
             )
         }
     }

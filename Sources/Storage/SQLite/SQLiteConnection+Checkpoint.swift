@@ -1,4 +1,4 @@
-private import CSQLite
+import Base
 
 /// Checkpoints: the copying of a write-ahead log into its database file.
 ///
@@ -44,7 +44,7 @@ extension SQLiteConnection {
         let isComplete = try write(evenIfMoved: true) { () throws(StoreError) in
             let isComplete = try checkpointer.copyDatabaseLog(after: synced)
             if isComplete, let state = logState() { synced = state }
-            if let facts = try DatabaseFile.facts(of: path) {
+            if let facts = try DatabaseFile.identity(of: path) {
                 let values = [facts.size, facts.modifiedAt, comparableDigest(of: facts)].map { SQLValue.integer($0) }
                 try run(SQLStatement(Self.noteEnd, values))
             }
@@ -129,7 +129,7 @@ extension SQLiteConnection {
     /// has no such gap. If readers prevent the restart, the log's bytes are written again as they are, which makes the
     /// kernel sync them.
     func secureLog() throws(StoreError) {
-        guard let log = try DatabaseFile.facts(of: logPath), log.size > 0 else { return }
+        guard let log = try DatabaseFile.identity(of: logPath), log.size > 0 else { return }
         needsWipe = true
         if try restartLog(cuts: true) {
             needsWipe = false
@@ -162,39 +162,4 @@ struct LogState: Hashable, Sendable {
 
     /// The smallest size of the log's file, in bytes (https://sqlite.org/fileformat2.html#walformat).
     var size: Int { frames == 0 ? 0 : 32 + frames * (24 + pageSize) }
-}
-
-/// Owns a backup in progress, for the one call that runs it.
-@safe
-struct PageCopy: ~Copyable {
-    private let handle: OpaquePointer
-    private let source: SQLiteConnection
-
-    init(adopting handle: OpaquePointer, from source: SQLiteConnection) {
-        unsafe self.handle = handle
-        self.source = source
-    }
-
-    deinit {
-        // Its result repeats that of the last step (https://sqlite.org/c3ref/backup_finish.html).
-        _ = unsafe sqlite3_backup_finish(handle)
-    }
-
-    /// Copies the next pages, and returns `true` if there are more.
-    ///
-    /// A source that is temporarily locked is not an error.
-    func step(pages: Int32) throws(StoreError) -> Bool {
-        let result = unsafe sqlite3_backup_step(handle, pages)
-        switch result {
-        case SQLITE_OK: return true
-        case SQLITE_DONE: return false
-        default:
-            let detail = unsafe String(cString: sqlite3_errstr(result))
-            throw StoreError(resultCode: result, detail: detail, path: source.path, during: "backup")
-        }
-    }
-
-    /// The number of pages of the source, and of those that are not copied yet.
-    var all: Int { Int(unsafe sqlite3_backup_pagecount(handle)) }
-    var left: Int { Int(unsafe sqlite3_backup_remaining(handle)) }
 }

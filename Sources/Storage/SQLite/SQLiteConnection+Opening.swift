@@ -122,7 +122,7 @@ extension SQLiteConnection {
     /// every other process that makes or uses one.
     private func openLeases(
         _ leases: LeaseFile,
-        replacing former: DatabaseFile.Identity? = nil,
+        replacing former: FileIdentity? = nil,
         at time: LeaseTime
     ) throws(StoreError) {
         try checkpointer?.detachLeases()
@@ -150,7 +150,7 @@ extension SQLiteConnection {
     }
 
     private func make(_ leases: LeaseFile, pausing: Bool, at time: LeaseTime) throws(StoreError) {
-        guard let facts = try DatabaseFile.facts(of: path) else {
+        guard let facts = try DatabaseFile.identity(of: path) else {
             throw StoreError(.ioFailure, "The database \(path) was deleted just now. Try again.")
         }
         let note = DatabaseFileMonitor.Note(
@@ -172,7 +172,7 @@ extension SQLiteConnection {
     func followLeases(at time: (() -> LeaseTime)? = nil) throws(StoreError) {
         guard let (leases, opened) = attached else { return }
         guard checkpointer != nil, let time else {
-            if let file = try DatabaseFile.facts(of: leases.path)?.identity, file != opened.file || !hasLeases {
+            if let file = try DatabaseFile.identity(of: leases.path), file != opened.file || !hasLeases {
                 try detachLeases()
                 try attach(leases)
                 try execute(Self.leaseSettings)
@@ -212,7 +212,7 @@ extension SQLiteConnection {
         )
     }
 
-    private func replaceLeases(_ former: DatabaseFile.Identity?, at time: LeaseTime) throws(StoreError) {
+    private func replaceLeases(_ former: FileIdentity?, at time: LeaseTime) throws(StoreError) {
         guard let leases = attached?.leases else { return }
         let monitor = fileMonitor
         fileMonitor = nil

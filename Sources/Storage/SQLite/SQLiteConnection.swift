@@ -220,13 +220,28 @@ final class SQLiteConnection {
         _ = unsafe csqlite_keep_log_on_close(handle, keeps ? 1 : 0)
     }
 
-    /// Begins to copy this connection's database into that of `destination`.
-    func backup(into destination: SQLiteConnection) throws(StoreError) -> PageCopy {
+    /// Copies this connection's database into that of `destination`, a number of pages at a time.
+    func backup(
+        into destination: SQLiteConnection,
+        pagesPerStep: Int32,
+        progress: (_ pagesCopied: Int, _ pagesInAll: Int) -> Void
+    ) throws(StoreError) {
         guard let copy = unsafe sqlite3_backup_init(destination.handle, "main", handle, "main") else {
             // The error of a failed start is stored with the destination (https://sqlite.org/c3ref/backup_finish.html).
             throw destination.failure(unsafe sqlite3_extended_errcode(destination.handle), during: "backup")
         }
-        return unsafe PageCopy(adopting: copy, from: self)
+        // Its result repeats that of the last step (https://sqlite.org/c3ref/backup_finish.html).
+        defer { _ = unsafe sqlite3_backup_finish(copy) }
+        while true {
+            let result = unsafe sqlite3_backup_step(copy, pagesPerStep)
+            guard result == SQLITE_OK || result == SQLITE_DONE else {
+                let detail = unsafe String(cString: sqlite3_errstr(result))
+                throw StoreError(resultCode: result, detail: detail, path: path, during: "backup")
+            }
+            let all = Int(unsafe sqlite3_backup_pagecount(copy))
+            progress(all - Int(unsafe sqlite3_backup_remaining(copy)), all)
+            if result == SQLITE_DONE { return }
+        }
     }
 
     func failure(_ result: Int32, during action: String) -> StoreError {

@@ -72,12 +72,7 @@ extension SQLiteStore {
         // In one read transaction: otherwise each commit of a worker would restart the copy.
         try source.read { () throws(StoreError) in
             _ = try source.integer(beginSnapshot)
-            let pages = try source.backup(into: copy)
-            var hasMore = true
-            while hasMore {
-                hasMore = try pages.step(pages: pagesPerStep)
-                progress(pages.all - pages.left, pages.all)
-            }
+            try source.backup(into: copy, pagesPerStep: pagesPerStep, progress: progress)
         }
         try copy.execute(removeWorkers)
         try copy.execute(leaveLogMode)

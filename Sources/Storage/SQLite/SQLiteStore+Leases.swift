@@ -137,15 +137,10 @@ extension SQLiteStore {
 
 /// The changes of leases in a transaction, which follow its commit.
 struct LeaseChanges {
-    /// The new lease of a grant, and the claim that ends.
-    struct Change {
-        let ended: Int64?
-        var lease: Lease?
-    }
-
     /// The claims that ended with a result, which is the usual change.
     private(set) var results: [(grant: GrantID, claim: Int64)] = []
-    private(set) var others: [GrantID: Change] = [:]
+    /// The claim that ends, and the new lease, of other grants.
+    private(set) var others: [GrantID: (ended: Int64?, lease: Lease?)] = [:]
 
     var isEmpty: Bool { results.isEmpty && others.isEmpty }
 
@@ -153,7 +148,7 @@ struct LeaseChanges {
     mutating func endClaim(_ claim: Int64, of id: GrantID) { results.append((id, claim)) }
 
     mutating func set(_ lease: Lease?, of id: GrantID, ending claim: Int64?) {
-        others[id, default: Change(ended: claim)].lease = lease
+        others[id, default: (claim, nil)].lease = lease
     }
 
     /// Returns the grant with the lease that this transaction gives it.

@@ -6,43 +6,32 @@ private import Glibc
 /// It is closed when it is destroyed, unless another owner opened it.
 struct LineFile: ~Copyable {
     private let descriptor: Int32
-    private let isOwned: Bool
     let path: String?
     let identity: FileIdentity?
     /// `true` if the next line must begin with a line break, because the file ends in an incomplete line.
     private(set) var endsInPartialLine: Bool
 
-    init(_ destination: LineDestination) throws(FileError) {
-        switch destination {
-        case .descriptor(let number): self.init(borrowing: number)
-        case .file(let path): try self.init(path: path)
-        }
-    }
-
-    private init(borrowing number: Int32) {
-        descriptor = number
-        isOwned = false
-        path = nil
-        identity = FileIdentity(descriptor: number)
-        endsInPartialLine = false
-    }
-
-    /// Opens a file for appending, or creates it.
+    /// Opens a file for appending, or creates it, or borrows a descriptor.
     ///
     /// `O_NONBLOCK` has no effect on a regular file. A named pipe without a reader fails at once, instead of blocking.
-    private init(path: String) throws(FileError) {
-        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
-        let number = unsafe open(path, flags, 0o640)
-        guard number >= 0 else { throw FileError(failed: "open", path, errno) }
-        descriptor = number
-        isOwned = true
-        self.path = path
-        identity = FileIdentity(descriptor: number)
-        endsInPartialLine = Self.endsInPartialLine(path, identity)
+    init(_ destination: LineDestination) throws(FileError) {
+        switch destination {
+        case .descriptor(let number):
+            descriptor = number
+            path = nil
+        case .file(let name):
+            let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+            let number = unsafe open(name, flags, 0o640)
+            guard number >= 0 else { throw FileError(failed: "open", name, errno) }
+            descriptor = number
+            path = name
+        }
+        identity = FileIdentity(descriptor: descriptor)
+        endsInPartialLine = if let path { Self.endsInPartialLine(path, identity) } else { false }
     }
 
     deinit {
-        if isOwned { close(descriptor) }
+        if path != nil { close(descriptor) }
     }
 
     /// The maximum number of bytes that are written at once.
@@ -149,22 +138,15 @@ struct LineOutput: ~Copyable {
         lastCheck = time.sinceBoot
     }
 
-    /// The result of writing some lines of a block.
-    struct Outcome {
-        /// The number of lines that are done: written or lost.
-        var done = 0
-        var lost = 0
-        /// `true` if the last of them was lost.
-        var isFailing = false
-    }
-
     /// Writes lines of a block from `first` on, as many as one `write` can take.
     ///
     /// The diagnostic log reports the first loss and the end of the losses.
-    mutating func write(_ block: LineBlock, from first: Int) -> Outcome {
+    ///
+    /// Returns how many lines are done, written or lost, and if the last of them was lost.
+    mutating func write(_ block: LineBlock, from first: Int) -> (done: Int, lost: Int, isFailing: Bool) {
         followName()
         let lines = block.lines(from: first, upToBytes: file.maximumWrite)
-        var outcome = Outcome()
+        var outcome = (done: 0, lost: 0, isFailing: false)
         while outcome.done < lines.count {
             let (written, failure) = file.append(lines.dropFirst(outcome.done), of: block)
             if written > 0 { reportRecovery() }

@@ -9,31 +9,38 @@ package final class IntervalCounters: Sendable {
         var outcomes: [RefreshOutcome: Int] = [:]
         var latency = Histogram()
         var lateness = Histogram()
+        var activity: RecentActivity
     }
 
     /// The totals, which only grow.
     package let lifetime: LifetimeCounters
-    package let activity: RecentActivity
     private let time: any TimeSource
     private let state: Mutex<State>
 
     package init(time: any TimeSource) {
         self.time = time
         lifetime = LifetimeCounters(time: time)
-        activity = RecentActivity(time: time)
-        state = Mutex(State(start: time.sinceBoot))
+        let now = time.sinceBoot
+        state = Mutex(State(start: now, activity: RecentActivity(at: now)))
     }
 
     package func record(_ refreshes: [CountedRefresh]) {
         lifetime.record(refreshes)
-        activity.record(refreshes)
+        let now = time.sinceBoot
         state.withLock { state in
+            state.activity.record(refreshes, at: now)
             for index in refreshes.indices {
                 state.lateness.record(refreshes[index].lateness.wholeMilliseconds)
                 if let latency = refreshes[index].latency { state.latency.record(latency.wholeMilliseconds) }
             }
             for (outcome, count) in refreshes.outcomes { state.outcomes[outcome, default: 0] += count }
         }
+    }
+
+    /// The refreshes of the last hour, the oldest minute first.
+    package var minutes: [RecentActivity.Minute] {
+        let now = time.sinceBoot
+        return state.withLock { $0.activity.minutes(at: now) }
     }
 
     /// Returns the counts since the last call, and resets them.
@@ -145,8 +152,6 @@ struct Histogram: Sendable {
     private var buckets = [UInt32](repeating: 0, count: Self.index(of: Self.highest) + 1)
     private var largest: UInt64 = 0
     private(set) var count = 0
-
-    init() {}
 
     /// Counts a value.
     ///

@@ -93,13 +93,6 @@ struct MetricsField: Hashable, Sendable {
     /// value.
     let type: String
     let meaning: String
-
-    /// The fields that every line has.
-    static let common: [MetricsField] = {
-        var line = MetricsLine(json: JSONLine(), fields: [])
-        line.begin(event: "", at: Timestamp(milliseconds: 0), worker: "")
-        return line.fields ?? []
-    }()
 }
 
 /// A line of the metrics log while its fields are written.

@@ -1,5 +1,6 @@
 import Scheduler
 import Storage
+import TestSupport
 import Testing
 
 @testable import Base

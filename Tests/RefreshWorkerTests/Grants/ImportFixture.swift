@@ -1,5 +1,6 @@
 import Foundation
 import Storage
+import TestSupport
 
 @testable import Base
 @testable import Crypto

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Storage
+import TestSupport
 import Testing
 
 @testable import Base

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import Storage
 import Telemetry
+import TestSupport
 
 @testable import Base
 @testable import RefreshWorker

@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import Status
 import Storage
+import TestSupport
 import Testing
 
 @testable import Base

@@ -1,5 +1,6 @@
 import HTTPServer
 import Storage
+import TestSupport
 import Testing
 
 @testable import Base

@@ -1,6 +1,7 @@
 import Base
 import Routes
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import HTTPServer

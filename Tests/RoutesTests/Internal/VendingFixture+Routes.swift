@@ -3,6 +3,7 @@ import Scheduler
 import Status
 import Storage
 import Telemetry
+import TestSupport
 
 @testable import Base
 @testable import Routes

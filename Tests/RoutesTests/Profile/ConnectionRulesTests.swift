@@ -1,5 +1,6 @@
 import Crypto
 import Storage
+import TestSupport
 import Testing
 
 @testable import Base

@@ -1,6 +1,7 @@
 import Scheduler
 import Storage
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import Base

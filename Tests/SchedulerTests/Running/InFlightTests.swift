@@ -1,5 +1,6 @@
 import Storage
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Base

@@ -1,5 +1,6 @@
 import GoogleOAuth
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import Base

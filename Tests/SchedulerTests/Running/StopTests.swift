@@ -1,6 +1,7 @@
 import Crypto
 import Storage
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Base

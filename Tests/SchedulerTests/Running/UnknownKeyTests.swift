@@ -1,6 +1,7 @@
 import GoogleOAuth
 import Storage
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Base

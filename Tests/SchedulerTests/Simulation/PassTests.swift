@@ -1,5 +1,6 @@
 import GoogleOAuth
 import Storage
+import TestSupport
 import Testing
 
 @testable import Base

@@ -1,5 +1,6 @@
 import Crypto
 import Scheduler
+import TestSupport
 import Testing
 
 @testable import Base

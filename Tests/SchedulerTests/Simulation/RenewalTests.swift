@@ -2,6 +2,7 @@ import Crypto
 import GoogleOAuth
 import Scheduler
 import Storage
+import TestSupport
 import Testing
 
 @testable import Base

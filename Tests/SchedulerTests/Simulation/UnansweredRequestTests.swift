@@ -1,5 +1,6 @@
 import Crypto
 import GoogleOAuth
+import TestSupport
 import Testing
 
 @testable import Base

@@ -1,5 +1,6 @@
 import Crypto
 import GoogleOAuth
+import TestSupport
 
 @testable import Base
 @testable import Scheduler

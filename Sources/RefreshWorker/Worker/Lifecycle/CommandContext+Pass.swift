@@ -101,7 +101,7 @@ extension CommandContext {
             try await notices.announceExpiring()
             return try await notices.deliverDue()
         }
-        let hasEnded = await TimeLimit.wait(atMost: span, by: time) {
+        let hasEnded = await time.wait(atMost: span) {
             do {
                 _ = try await delivery.value
                 try await notices.stop()

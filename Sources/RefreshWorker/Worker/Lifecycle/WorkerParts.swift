@@ -118,7 +118,7 @@ struct WorkerParts: Sendable {
 
     /// Stops everything that the start has opened, in reverse order, after the engine.
     func stop(_ services: Task<Void, Never>) async {
-        await TimeLimit.wait(atMost: Self.timeToClose, by: context.time) {
+        await context.time.wait(atMost: Self.timeToClose) {
             await listeners?.stop(within: .seconds(1))
             services.cancel()
             // If the store fails, each of these would only wait for the same failure.

@@ -215,7 +215,7 @@ extension CommandContext {
         makesTables: Bool
     ) async throws -> PostgresStore? {
         if !makesTables, try await ServerFacts.read(address, time: SystemTime()).schema == nil { return nil }
-        return try await PostgresStore.open(
+        return try await PostgresStore(
             at: address,
             clock: time as? DatabaseClock ?? DatabaseClock(local: time),
             random: random,

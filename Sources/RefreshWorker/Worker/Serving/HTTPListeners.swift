@@ -32,7 +32,7 @@ struct HTTPListeners: Sendable {
     init(_ worker: WorkerParts) throws {
         let context = worker.context
         let configuration = context.configuration
-        let inherited = try SocketActivation.descriptors(
+        let inherited = try HTTPServer.inheritedSockets(
             environment: context.inputs.environment,
             processID: ProcessSetup.id
         )

@@ -1,6 +1,7 @@
 import Crypto
 import Scheduler
 import Status
+import TestSupport
 
 @testable import Base
 @testable import Storage

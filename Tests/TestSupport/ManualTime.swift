@@ -1,10 +1,11 @@
+package import Base
 private import Synchronization
 
 /// Clocks that move only when a test moves them.
 ///
 /// A sleep ends when the boot clock reaches its end. A test waits with ``sleepers(atLeast:for:)`` until the code under
 /// test sleeps, and then advances the clocks.
-final class ManualTime: TimeSource {
+package final class ManualTime: TimeSource {
     private struct Sleeper {
         let span: Duration
         let end: BootInstant
@@ -31,7 +32,7 @@ final class ManualTime: TimeSource {
     ///
     /// Sleeps of at most `immediateUpTo` end at once, and the clocks do not move. It is for code that gathers work for
     /// a few milliseconds.
-    init(
+    package init(
         now: Timestamp = Timestamp(secondsSince1970: 1_800_000_000),
         sinceBoot: BootInstant = .init(milliseconds: 1_000_000),
         immediateUpTo maximumImmediate: Duration = .zero
@@ -40,12 +41,12 @@ final class ManualTime: TimeSource {
         self.maximumImmediate = maximumImmediate
     }
 
-    var now: Timestamp { state.withLock { $0.now } }
+    package var now: Timestamp { state.withLock { $0.now } }
 
-    var sinceBoot: BootInstant { state.withLock { $0.sinceBoot } }
+    package var sinceBoot: BootInstant { state.withLock { $0.sinceBoot } }
 
     /// Advances both clocks, and ends the sleeps that are over.
-    func advance(by span: Duration) {
+    package func advance(by span: Duration) {
         let ended = state.withLock { state -> [Sleeper] in
             state.now = state.now + span
             state.sinceBoot = state.sinceBoot + span
@@ -57,11 +58,11 @@ final class ManualTime: TimeSource {
     }
 
     /// Steps the wall clock alone, as an administrator or NTP does.
-    func stepWallClock(by span: Duration) {
+    package func stepWallClock(by span: Duration) {
         state.withLock { $0.now = $0.now + span }
     }
 
-    func sleep(for span: Duration) async throws(CancellationError) {
+    package func sleep(for span: Duration) async throws(CancellationError) {
         guard span > maximumImmediate else {
             await Task.yield()
             if Task.isCancelled { throw CancellationError() }
@@ -92,7 +93,7 @@ final class ManualTime: TimeSource {
     /// Returns when at least this many tasks sleep, or when the caller is cancelled.
     ///
     /// With a span, it counts only sleeps of exactly this length.
-    func sleepers(atLeast count: Int, for span: Duration? = nil) async {
+    package func sleepers(atLeast count: Int, for span: Duration? = nil) async {
         let (changes, observer) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let id = state.withLock { state in
             let id = state.nextID()
