@@ -44,6 +44,7 @@ struct GrantPageRequest: Sendable {
             if last == .some(nil) { throw APIError.invalidRequest("after must be the next of another page") }
             let grants = try await store.grants(after: last ?? nil, in: state, atMost: limit)
             return (grants, grants.count == limit ? grants.last?.id.description : nil)
+        case .present: return ([], nil)
         case .only(let users):
             // Read by name, and continued by name: a place in the whole store would show that others have grants.
             let rest = users.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.drop { user in

@@ -11,7 +11,7 @@ extension Doctor {
     func servingChecks() -> [Check] {
         startChecks
             + [
-                appSecret, appTarget, formerTokens, services, noticeSecret, proxies, emailLinking, certificate,
+                appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate,
                 configuration.publicListener.map { listener("public listener", $0) },
                 configuration.internalListener.map { listener("internal listener", $0) },
             ].compactMap(\.self) + appKeyFiles
@@ -44,17 +44,6 @@ extension Doctor {
             guard case .file(let path) = location, configuration.verifiesAppTokens else { return nil }
             return check("app's keys") { .ok("\(path) has \(try context.readAppKeys(path).summary)") }
         }
-    }
-
-    /// Warns about keys whose tokens are accepted whatever app they are for.
-    private var appTarget: Check? {
-        guard !configuration.appKeys.isEmpty, configuration.appIssuer == nil, configuration.appAudience == nil else {
-            return nil
-        }
-        return .warning(
-            "every token that these keys sign is accepted: some logins sign the tokens of all their customers' apps",
-            "set --app-issuer or --app-audience (docs/app.md)"
-        ).named("app's keys")
     }
 
     /// Checks former refresh tokens.
