@@ -1,8 +1,6 @@
-public import Foundation
-import RefreshWorker
-public import UIKit
-
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+public import Foundation
+public import UIKit
 
 // What Examples/iOS uses of Google's SDK, as Swift imports its headers
 // (https://github.com/google/GoogleSignIn-iOS/tree/4d94ec7/GoogleSignIn/Sources/Public/GoogleSignIn). The classes are

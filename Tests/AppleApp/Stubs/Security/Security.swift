@@ -1,7 +1,5 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-
 package import Foundation
-import RefreshWorker
 package import Synchronization
 
 // What KeychainTokenStore uses of Apple's Security and CoreFoundation frameworks, with their signatures

@@ -1,7 +1,5 @@
-@_exported public import Foundation
-import RefreshWorker
-
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+@_exported public import Foundation
 
 // What Examples/iOS uses of UIKit (https://developer.apple.com/documentation/uikit).
 
