@@ -1,4 +1,5 @@
 import Base
+import Routes
 import Storage
 import Telemetry
 
