@@ -1,4 +1,4 @@
-"""Notices that a library for Standard Webhooks checks: with both forms of a secret, and both while one replaces the other.
+"""Notices that a library for Standard Webhooks checks: with both forms of a secret, and with two.
 `notices test` says what the receiver answered."""
 
 import base64

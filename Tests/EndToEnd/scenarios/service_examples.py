@@ -1,4 +1,4 @@
-"""The examples of docs/services-examples.md on a loopback address without TLS: each reads mail, and raises the errors that
+"""The examples of docs/services-examples.md on loopback without TLS: each reads mail, and raises the errors that
 the document names while Google is away and for a user who is gone."""
 
 import mail
@@ -10,7 +10,9 @@ from oauth_libraries import Service, require_libraries
 ERRORS = {
     "Java: google-auth-library": (["IOException", "invalid_grant"], ["IOException", "temporarily_unavailable"]),
     "Node: fetch": (["Error", "invalid_grant"], ["Error", "503"]),
-    "googleauth": (["Signet::AuthorizationError", "invalid_grant"], ["Signet::AuthorizationError", "RemoteServerError"]),
+    "googleauth": (
+        ["Signet::AuthorizationError", "invalid_grant"], ["Signet::AuthorizationError", "RemoteServerError"],
+    ),
     "Foundation": (["TokenError", "invalid_grant"], ["TokenError", "temporarily_unavailable"]),
     "curl": (["exit code 22", "invalid_grant"], ["exit code 22", "temporarily_unavailable"]),
 }
@@ -67,7 +69,7 @@ def expect(name, words, output, cell):
 
 
 def requests_oauthlib(environment, gmail):
-    """With the variable that the document names, the library accepts a token endpoint without TLS, and otherwise not."""
+    """With the variable that the document names, the library accepts an endpoint without TLS, and otherwise not."""
     heading = "Python: requests-oauthlib"
     for is_set in (True, False):
         extra = {"OAUTHLIB_INSECURE_TRANSPORT": "1"} if is_set else {}
