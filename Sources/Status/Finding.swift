@@ -191,7 +191,7 @@ extension StatusSnapshot {
     /// might have ended.
     package func hasEnded(_ alarm: CurrentAlarm) -> Bool {
         // Users of a project in testing lose their grants, and no refresh is due then.
-        if alarm.kind == .projectInTesting { return grants.consentEnds[alarm.client]?.inTesting ?? 0 == 0 }
+        if alarm.kind == .projectInTesting { return grants.consentEnds[alarm.client]?.grantsInTesting ?? 0 == 0 }
         // The last grant of this client id has ended, or has moved to another one.
         if !alarm.client.isEmpty, clientsInUse?.contains(alarm.client) == false { return true }
         guard let client = allClients.first(where: { $0.id == alarm.client }) else { return false }

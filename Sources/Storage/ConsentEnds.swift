@@ -27,7 +27,7 @@ package struct ConsentEnds: Hashable, Sendable {
     package init() {}
 
     /// The grants that speak for a project in testing, or 0 if it is none.
-    package var inTesting: Int {
+    package var grantsInTesting: Int {
         guard announced == 0 else { return announced }
         let count = losses.count { Self.testingAges.contains($0) }
         return count >= Self.fewestLosses && 2 * count >= losses.count ? count : 0
@@ -37,10 +37,10 @@ package struct ConsentEnds: Hashable, Sendable {
 extension GrantStatistics {
     /// The client ids whose Cloud project is in testing, with a sentence about each.
     package var projectsInTesting: [(client: String, count: Int, text: String)] {
-        consentEnds.sorted { $0.key < $1.key }.filter { $0.value.inTesting > 0 }.map { client, ends in
+        consentEnds.sorted { $0.key < $1.key }.filter { $0.value.grantsInTesting > 0 }.map { client, ends in
             let name = DisplayedText(client)
             let text = "refresh tokens of client \(name) end seven days after the consent: publish the OAuth app"
-            return (client, ends.inTesting, text)
+            return (client, ends.grantsInTesting, text)
         }
     }
 }

@@ -11,7 +11,7 @@ struct ConsentEndsTests {
     private func inTesting(_ days: [Double]) -> Int {
         var ends = ConsentEnds()
         ends.losses = days.map { Self.day * $0 }
-        return ends.inTesting
+        return ends.grantsInTesting
     }
 
     @Test("Three losses in a month at seven days, and half of all, show it; fewer do not")

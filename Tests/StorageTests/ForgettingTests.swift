@@ -58,12 +58,15 @@ struct ForgettingTests {
             #expect(try await forget(in: store) == ["user 1", "user 2"])
             for id in ["user 1", "user 2"] {
                 let user = try #require(try await store.user(id))
-                #expect(user.isPlaceholder)
+                #expect(user.email == nil && user.name == nil && user.picture == nil)
+                #expect(user.googleUserID != nil, "the same user comes back with the next sign-in")
                 let grant = try #require(try await store.grant(ofUser: id))
                 #expect(grant.state == .disconnected && grant.reason == .forgotten && grant.since == start)
                 #expect(grant.owner == Grant.Owner() && grant.scope.isEmpty)
                 #expect(grant.refreshToken == nil && grant.accessToken == nil && grant.dueAt == nil)
-                #expect(try await store.events(of: grant.id, atMost: 9).first?.reason == .forgotten)
+                let event = try #require(try await store.events(of: grant.id, atMost: 9).first)
+                #expect(event.reason == .forgotten)
+                #expect(event.from == (id == "user 1" ? .disconnected : .reauthRequired))
             }
             #expect(try await store.grantStatistics(at: now).byState == [.disconnected: 2])
             #expect(try await store.dueNotices(at: now, atMost: 10) == notices, "no notice is made")

@@ -221,25 +221,9 @@ extension SealingKey {
     }
 
     private static func material(base64 text: RawSpan) -> Secret? {
-        guard text.byteCount == base64Length else { return nil }
-        // The library counts the padding as a byte, so the result has 33.
-        let decodedLength = CipherContext.keyLength + 1
-        let material = Secret(capacity: decodedLength) { buffer in
-            unsafe buffer.withUnsafeMutableBytes { buffer in
-                unsafe text.withUnsafeBytes { bytes in
-                    let written = unsafe EVP_DecodeBlock(
-                        buffer.assumingMemoryBound(to: UInt8.self).baseAddress,
-                        bytes.assumingMemoryBound(to: UInt8.self).baseAddress,
-                        Int32(bytes.count)
-                    )
-                    return Int(written) == decodedLength ? CipherContext.keyLength : 0
-                }
-            }
-        }
-        // The library tolerates blanks, padding and leftover bits. Only the canonical encoding is accepted.
-        guard material.count == CipherContext.keyLength, base64(of: material) == Secret(copying: text) else {
-            return nil
-        }
+        guard text.byteCount == base64Length, let material = Base64.decode(Secret(copying: text)),
+            material.count == CipherContext.keyLength
+        else { return nil }
         return material
     }
 }

@@ -152,9 +152,9 @@ struct OptionSpecification: Sendable {
                     return "--\(name): \(DisplayedText(value)) is not a whole number from \(limits)"
                 }
             case .file, .database:
-                try SettingValue.checkText(value)
+                try InputText.checkText(value)
             case .clientID:
-                _ = try SettingValue.clientID(value)
+                _ = try InputText.clientID(value)
             case .user:
                 return OperandSpecification.user("").problem(with: value)
             case .endpoint:
@@ -190,7 +190,7 @@ struct OperandSpecification: Sendable {
         OperandSpecification(
             placeholder: "FILE",
             summary: summary,
-            maximumLength: SettingValue.maximumLength,
+            maximumLength: InputText.maximumLength,
             isOptional: isOptional
         )
     }

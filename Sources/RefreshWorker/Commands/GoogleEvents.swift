@@ -124,7 +124,7 @@ extension SecurityEventStream {
     ]
 
     fileprivate static let exitCodes: [ExitCode] = [
-        .success, .usage, .badData, .inputUnreadable, .googleUnreachable, .internalFailure, .configuration,
+        .success, .usage, .badData, .inputUnreadable, .peerUnreachable, .internalFailure, .configuration,
     ]
 }
 
@@ -143,7 +143,7 @@ extension CommandContext {
         } catch let failure as SecurityEventStreamError {
             let code: ExitCode =
                 switch failure.reason {
-                case .unreachable, .unavailable: .googleUnreachable
+                case .unreachable, .unavailable: .peerUnreachable
                 case .malformed, .noStream: .badData
                 case .unsigned, .unauthenticated, .forbidden: .configuration
                 }

@@ -15,7 +15,7 @@ extension Command {
         options: [.jsonObject],
         settings: [.config, .noticeURL, .noticeSecretFile, .caFile, .logLevel],
         examples: ["refresh-worker notices test": "does the backend accept the signature?"],
-        exitCodes: [.success, .usage, .googleUnreachable, .internalFailure, .inputOutput, .configuration]
+        exitCodes: [.success, .usage, .peerUnreachable, .internalFailure, .inputOutput, .configuration]
     ) { _, context in
         guard let endpoint = context.configuration.noticeURL else {
             throw CommandError(.configuration, "--notice-url is needed: it names the receiver")
@@ -42,7 +42,7 @@ extension Command {
             line.fieldOrNull("problem", problem)
             line.field("milliseconds", milliseconds)
         }
-        return isAccepted ? .success : .googleUnreachable
+        return isAccepted ? .success : .peerUnreachable
     }
 
     /// `notices replay`: queues notices for another delivery.

@@ -78,7 +78,7 @@ struct Configuration: Equatable, Sendable {
         keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.credential("key-ring"))
         clientIDs = resolver.clientIDs()
         clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.path)
-        serverClientID = resolver.optional(.serverClientID, SettingValue.clientID)
+        serverClientID = resolver.optional(.serverClientID, InputText.clientID)
         endpoints = GoogleEndpoints(
             token: resolver.value(of: .tokenEndpoint, SettingValue.endpoint),
             userinfo: resolver.value(of: .userinfoEndpoint, SettingValue.endpoint),

@@ -133,7 +133,7 @@ struct ConfigurationResolver {
 
     private mutating func check<Value>(_ given: SettingSources.GivenValue, _ read: GivenValueReader<Value>) -> Value? {
         do throws(InputError) {
-            try SettingValue.checkText(given.value)
+            try InputText.checkText(given.value)
             return try read(given)
         } catch {
             problems.append(.init(origin: given.origin, message: error.message))
@@ -189,7 +189,7 @@ extension DatabaseLocation {
             throw InputError("\(DisplayedText(path)) must hold one line, the address of a database")
         }
         do throws(InputError) {
-            try SettingValue.checkText(line)
+            try InputText.checkText(line)
             let location = try DatabaseLocation(line)
             guard location.file == nil else { throw InputError("does not begin with postgres://") }
             return location

@@ -188,7 +188,7 @@ struct ClientSecretFile: Sendable {
     /// Returns the word if it has the form of a Google client id, so that it is not a secret.
     private static func googleClientID(_ word: Secret) -> String? {
         let suffix = SettingValue.googleClientIDSuffix
-        guard word.hasSuffix(suffix), word.count > suffix.utf8.count, word.count <= SettingValue.maximumClientIDLength
+        guard word.hasSuffix(suffix), word.count > suffix.utf8.count, word.count <= InputText.maximumClientIDLength
         else {
             return nil
         }

@@ -58,9 +58,9 @@ extension Setting {
             the worker issues no sessions, and --listen needs --app-keys.
             """
         },
-        Setting(.appKeys, "URL|FILE", repeatable: true, change: .restart(\.appKeys)) {
+        Setting(.appKeys, "PLACE", repeatable: true, change: .restart(\.appKeys)) {
             """
-            Key set (JWKS) of a login whose tokens the app sends: RS256 or ES256. A URL must be https, except on this machine, \
+            Key set (JWKS) of a login whose tokens the app sends, as a URL or a file: RS256 or ES256. A URL must be https, except on this machine, \
             and is fetched again after its max-age, at least every day. A file is read again after five minutes. May repeat; \
             in the environment and the file a list with commas.
             """

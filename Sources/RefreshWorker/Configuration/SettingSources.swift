@@ -58,7 +58,7 @@ struct SettingSources {
         var layer: [Setting.Name: [GivenValue]] = [:]
         let path = file.value
         do throws(InputError) {
-            try SettingValue.checkText(path)
+            try InputText.checkText(path)
         } catch {
             problems.append(.init(origin: file.origin, message: error.message))
             return layer

@@ -2,8 +2,8 @@ import Base
 import HTTPClient
 import Telemetry
 
-/// The values that only settings have.
-extension SettingValue {
+/// Parses the text of a setting into its value, or explains the mistake.
+enum SettingValue {
     /// The end of each of Google's client ids.
     static let googleClientIDSuffix = ".apps.googleusercontent.com"
 
@@ -95,7 +95,7 @@ extension SettingValue {
         for piece in text.split(separator: ",") {
             let trimmed = piece.trimmingBlanks()
             guard !trimmed.isEmpty else { continue }
-            identifiers.append(try clientID(String(trimmed)))
+            identifiers.append(try InputText.clientID(String(trimmed)))
         }
         guard !identifiers.isEmpty else { throw InputError("names no client id") }
         return identifiers

@@ -96,7 +96,7 @@ package struct AdministrationHandler: Sendable {
             case .list, .show:
                 guard let stored else { throw APIError.noGrant }
                 return .object(headers: [ServerResponse.noStore]) { stored.writeWithWarnings(to: &$0, at: time.now) }
-            case .put: change = try await put(request.body, for: user)
+            case .put: change = try await put(request.body, for: user, by: service)
             case .disconnect: change = try await disconnect(user)
             case .retry: change = try await retry(user)
             case .deleteUser: change = try await delete(user)
@@ -143,8 +143,8 @@ package struct AdministrationHandler: Sendable {
         }
     }
 
-    private func put(_ body: [UInt8], for user: String) async throws -> Change {
-        let imported: ImportedGrant
+    private func put(_ body: [UInt8], for user: String, by service: Service) async throws -> Change {
+        var imported: ImportedGrant
         do throws(InputError) {
             guard let record = JSONValue.object(in: body)?.object else {
                 throw InputError("the body is not a JSON object")
@@ -157,6 +157,9 @@ package struct AdministrationHandler: Sendable {
         } catch {
             throw APIError.invalidRequest(error.message)
         }
+        // A claimed account would be compared with those of users whom the service may not manage. The first refresh
+        // learns the real one.
+        if service.users != .everything { imported.owner = Grant.Owner() }
         try vault.checkMaySeal()
         let store = database.store
         let writer = ImportedGrantWriter(store: store, vault: vault, time: time, random: random, existing: .replace)

@@ -121,8 +121,8 @@ package struct GrantReader: Sendable {
             }
         }
         do throws(InputError) {
-            try SettingValue.checkText(text)
-            return try SettingValue.clientID(text)
+            try InputText.checkText(text)
+            return try InputText.clientID(text)
         } catch {
             throw InputError("client_id: \(error.message)")
         }

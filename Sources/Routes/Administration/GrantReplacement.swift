@@ -113,7 +113,7 @@ package struct ImportedGrant: Sendable {
 
     package let userID: String
     package var clientID: String
-    let owner: Grant.Owner
+    var owner: Grant.Owner
     let scope: String?
     let refreshToken: Secret?
     let refreshTokenExpiresAt: Timestamp?

@@ -18,14 +18,14 @@ package struct TokenVendingHandler: Sendable {
     let provider: TokenProvider
     let services: ServiceDirectory
     /// Verifies the tokens of users who are present.
-    let appTokens: AppTokens?
+    let appTokens: AppTokens
     let log: EngineLog
     let time: any TimeSource
 
     package init(
         provider: TokenProvider,
         services: ServiceDirectory,
-        appTokens: AppTokens? = nil,
+        appTokens: AppTokens,
         log: EngineLog,
         time: any TimeSource
     ) {

@@ -38,20 +38,22 @@ struct CodeConnection: Sendable {
         )
         switch answer {
         case .granted(let response):
-            dependencies.log.end([.codesRefused])
+            accepted()
             var exchanged = unchecked(response.rotated)
             exchanged.refreshTokenExpiresAt = response.refreshTokenLifetime.map { exchanged.receivedAt + $0 }
             // Held before the account is known: a worker that stops now must not lose the refresh token.
             exchanges.hold(exchanged, for: key)
             return await check(response, exchanged, lookedUp: owner, key)
         case .incomplete(let refreshToken):
-            dependencies.log.end([.codesRefused])
+            accepted()
             return await store(unchecked(refreshToken), lookedUp: owner, key)
         case .refused(let reason):
             log("a server auth code is refused", reason)
             return .refused(.refusedCode)
         case .foreign(let reason):
-            raiseAlarm("a code of another client: the app's GIDServerClientID must be \(client.id)", reason)
+            if exchanges.countForeign(of: caller.userID) {
+                raiseAlarm("codes of another client: the app's GIDServerClientID must be \(client.id)", reason)
+            }
             log("a server auth code is refused", reason)
             return .refused(.refusedCode)
         case .clientRefused(let reason):
@@ -233,6 +235,11 @@ struct CodeConnection: Sendable {
         }
         await dependencies.engine.storeChanged()
         return true
+    }
+
+    private func accepted() {
+        exchanges.forgetForeign()
+        dependencies.log.end([.codesRefused])
     }
 
     /// Without the alarm's client: status hides alarms of clients without grants, and this one might have none yet.

@@ -76,6 +76,8 @@ package final class CodeExchanges: Sendable {
         var waiters: [Int: Waiter] = [:]
         private var lastNumber = 0
         var isStopping = false
+        /// Users who brought a code of another client since the last code that worked.
+        var foreignUsers: Set<String> = []
 
         mutating func nextNumber() -> Int {
             lastNumber += 1
@@ -111,6 +113,19 @@ package final class CodeExchanges: Sendable {
         self.spill = spill
         self.time = time
     }
+
+    /// Counts a code of another client, and returns `true` once three users have brought one since a code worked.
+    ///
+    /// One user alone can bring any code.
+    func countForeign(of userID: String) -> Bool {
+        state.withLock { state in
+            if state.foreignUsers.count < 3 { state.foreignUsers.insert(userID) }
+            return state.foreignUsers.count == 3
+        }
+    }
+
+    /// Records that Google has accepted a code of the client.
+    func forgetForeign() { state.withLock { $0.foreignUsers = [] } }
 
     /// Returns the connection that a code leads to, by the first exchange of the code.
     ///

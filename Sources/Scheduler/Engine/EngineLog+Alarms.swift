@@ -56,16 +56,6 @@ extension EngineLog {
         }
     }
 
-    func breakerProbe(client: String) { metrics.record(.breaker(client: client, "probe")) }
-
-    func pacer(client: String, ceiling: Double, paused: Duration, reason: String) {
-        metrics.record(.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason))
-        diagnostics.notice(
-            "throttled by Google: slowing down",
-            ["client": client, "per_second": "\(ceiling)", "paused_seconds": "\(paused.inSeconds)"]
-        )
-    }
-
     /// Ends the alarms that doubt a client id or its secret, for each client id with a success.
     func endAlarms(of refreshes: [FinishedRefresh]) {
         let doubts: [AlarmKind] = [.clientUnproven, .clientSecretsDiffer]

@@ -77,6 +77,16 @@ package final class EngineLog: Sendable {
         )
     }
 
+    func breakerProbe(client: String) { metrics.record(.breaker(client: client, "probe")) }
+
+    func pacer(client: String, ceiling: Double, paused: Duration, reason: String) {
+        metrics.record(.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason))
+        diagnostics.notice(
+            "throttled by Google: slowing down",
+            ["client": client, "per_second": "\(ceiling)", "paused_seconds": "\(paused.inSeconds)"]
+        )
+    }
+
     func clockStep(_ step: Duration) {
         metrics.record(.clockStep(step))
         diagnostics.warning("the machine's clock was stepped", ["seconds": "\(step.inSeconds)"])

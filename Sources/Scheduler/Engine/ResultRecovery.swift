@@ -158,6 +158,8 @@ extension RefreshResult {
             line.field("digest", Base64URL.encode(marks.digest.bytes))
         }
         if let end = token.expiresAt { line.field("expires_at", end.milliseconds) }
+        if let consent = token.consentedAt { line.field("consented_at", consent.milliseconds) }
+        if token.isExpiryNoticed { line.field("expiry_noticed", true) }
     }
 
     // MARK: Reading
@@ -212,7 +214,9 @@ extension RefreshResult {
         return Grant.RefreshToken(
             sealed: try SealedSecret(bytes: sealed),
             marks: TokenMarks(prefix: bytes(object["prefix"]), digest: bytes(object["digest"])),
-            expiresAt: timestamp(object["expires_at"])
+            expiresAt: timestamp(object["expires_at"]),
+            consentedAt: timestamp(object["consented_at"]),
+            isExpiryNoticed: object["expiry_noticed"] == .bool(true)
         )
     }
 

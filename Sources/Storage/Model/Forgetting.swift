@@ -1,28 +1,10 @@
 package import Base
 
 /// The retention of ended grants: what makes the user identifiable is deleted some time after the end.
-extension Grant {
-    /// `true` if the grant ended before `end`, nothing is left to revoke, and it still holds what can be forgotten.
-    func isForgettable(endedBefore end: Timestamp) -> Bool {
-        state.endsRefreshes && since < end && revocationAskedAt == nil
-            && ![GrantReason.forgotten, .userDeleted].contains(reason)
-    }
-
-    /// Deletes the tokens and the account, and keeps the id and the history.
-    ///
-    /// The state does not change for the user, who is connected neither before nor after, so no notice is made.
-    mutating func forget(at now: Timestamp) -> GrantEvent {
-        let endedAt = since
-        enter(.disconnected, reason: .forgotten, at: now)
-        since = endedAt
-        wipeTokens()
-        scope = ""
-        return GrantEvent(of: self, kind: .state, from: state, at: now)
-    }
-}
-
 extension Store {
     private var pageSize: Int { 500 }
+    /// Each grant takes three round trips to PostgreSQL, during which no other transaction can change a grant.
+    private var transactionSize: Int { 25 }
 
     /// Forgets the grants that ended before `end`, with the addresses and names of their users, and calls `report` with
     /// each page of them as they were.
@@ -39,7 +21,11 @@ extension Store {
             try await changePages(after: GrantID?.none) { cursor in
                 let page = try await grants(after: cursor, in: state, atMost: pageSize)
                 let ids = page.filter { $0.isForgettable(endedBefore: end) }.map(\.id)
-                let forgotten = try await forget(ids, endedBefore: end, isDryRun: isDryRun, at: now)
+                var forgotten: [Grant] = []
+                for first in stride(from: 0, to: ids.count, by: transactionSize) {
+                    let part = Array(ids[first..<min(first + transactionSize, ids.count)])
+                    forgotten += try await forget(part, endedBefore: end, isDryRun: isDryRun, at: now)
+                }
                 if !forgotten.isEmpty { try await report(forgotten) }
                 let isLast = page.count < pageSize
                 return (forgotten.count, isLast ? nil : page.last.map { Optional.some($0.id) })
@@ -50,8 +36,7 @@ extension Store {
     private func forget(_ ids: [GrantID], endedBefore end: Timestamp, isDryRun: Bool, at now: Timestamp) async throws
         -> [Grant]
     {
-        guard !ids.isEmpty else { return [] }
-        return try await transact { transaction in
+        try await transact { transaction in
             try transaction.willRead(grants: ids, healthOf: [])
             return try ids.compactMap { id in
                 guard let grant = try transaction.grant(id), grant.isForgettable(endedBefore: end),
@@ -62,6 +47,8 @@ extension Store {
                 var (emptied, stranger) = (grant, user)
                 let event = emptied.forget(at: now)
                 stranger.forget()
+                // An old export must not bring the account back.
+                try transaction.rememberRefreshToken(of: grant, at: now)
                 try transaction.update(emptied)
                 try transaction.record(event)
                 if stranger != user { try transaction.update(stranger) }

@@ -90,6 +90,8 @@ extension Grant {
         suspectedSince = now
         enter(.retrying, reason: .invalidGrantUnconfirmed, at: now)
         self.dueAt = dueAt
+        // The notice of its end might have been dropped meanwhile.
+        refreshToken?.isExpiryNoticed = false
         return [GrantEvent(of: self, kind: .state, from: .disconnected, at: now)]
     }
 
@@ -103,8 +105,26 @@ extension Grant {
         return [GrantEvent(of: self, kind: .state, from: former, at: now)]
     }
 
+    /// `true` if the grant ended before `end`, nothing is left to revoke, and it still holds what can be forgotten.
+    func isForgettable(endedBefore end: Timestamp) -> Bool {
+        state.endsRefreshes && since < end && revocationAskedAt == nil
+            && ![GrantReason.forgotten, .userDeleted].contains(reason)
+    }
+
+    /// Deletes the tokens and the account, and keeps the id and the history.
+    ///
+    /// The state does not change for the user, who is connected neither before nor after, so no notice is made.
+    mutating func forget(at now: Timestamp) -> GrantEvent {
+        let (former, endedAt) = (state, since)
+        enter(.disconnected, reason: .forgotten, at: now)
+        since = endedAt
+        wipeTokens()
+        scope = ""
+        return GrantEvent(of: self, kind: .state, from: former, at: now)
+    }
+
     /// The account data of a deleted user, or of a forgotten grant, is deleted with the tokens.
-    mutating func wipeTokens() {
+    private mutating func wipeTokens() {
         refreshToken = nil
         accessToken = nil
         guard [GrantReason.userDeleted, .forgotten].contains(reason) else { return }

@@ -278,7 +278,7 @@ extension Grant {
 
     /// `true` if a notice that the refresh token ends at `end` is still true.
     package func isAnnounced(toExpireAt end: Timestamp) -> Bool {
-        guard state.isConnected, let token = refreshToken, let expiresAt = token.expiresAt else { return false }
+        guard !state.endsRefreshes, let token = refreshToken, let expiresAt = token.expiresAt else { return false }
         return token.isExpiryNoticed && expiresAt <= end
     }
 

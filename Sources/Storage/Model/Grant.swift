@@ -52,18 +52,20 @@ package struct Grant: Hashable, Sendable {
         /// A token that replaces it in an answer belongs to the same consent.
         package internal(set) var consentedAt: Timestamp?
         /// `true` if the backend was notified that the token, or one that it replaced in an answer, expires soon.
-        package internal(set) var isExpiryNoticed = false
+        package internal(set) var isExpiryNoticed: Bool
 
         package init(
             sealed: SealedSecret,
             marks: TokenMarks? = nil,
             expiresAt: Timestamp? = nil,
-            consentedAt: Timestamp? = nil
+            consentedAt: Timestamp? = nil,
+            isExpiryNoticed: Bool = false
         ) {
             self.sealed = sealed
             self.marks = marks
             self.expiresAt = expiresAt
             self.consentedAt = consentedAt
+            self.isExpiryNoticed = isExpiryNoticed
         }
     }
 

@@ -71,23 +71,24 @@ extension User {
         tokensUntil = tokensUntil.map { max($0, end) } ?? end
     }
 
-    /// Deletes everything about the user but the id.
+    /// Deletes what identifies the user to a reader.
     ///
-    /// The backend's next token for the user brings its data again. A sign-in with Google makes another user.
+    /// The id at Google stays, so that the next sign-in finds the same user. It, or a token of the backend, brings the
+    /// rest again.
     mutating func forget() {
         email = nil
         emailIsVerified = nil
         name = nil
         picture = nil
-        googleUserID = nil
-        lastLoginAt = nil
-        isFromSignIn = false
     }
 
     /// Deletes everything about the user but the id, which is refused until `end`, or for as long as an accepted token
     /// names it.
     mutating func delete(until end: Timestamp) {
         forget()
+        googleUserID = nil
+        lastLoginAt = nil
+        isFromSignIn = false
         isActive = false
         deletedUntil = max(end, tokensUntil ?? end)
         tokensUntil = nil

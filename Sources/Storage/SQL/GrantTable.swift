@@ -129,15 +129,15 @@ struct GrantRowReader {
         let marks = TokenMarks(prefix: row.optionalBlob(), digest: row.optionalBlob())
         let refreshSealed = try row.sealed("A stored token of grant \(id)")
         let accessSealed = try row.sealed("A stored token of grant \(id)")
-        var refreshToken = refreshSealed.map {
+        let refreshToken = refreshSealed.map {
             Grant.RefreshToken(
                 sealed: $0,
                 marks: marks,
                 expiresAt: refreshExpiresAt,
-                consentedAt: refreshConsentedAt
+                consentedAt: refreshConsentedAt,
+                isExpiryNoticed: isExpiryNoticed
             )
         }
-        refreshToken?.isExpiryNoticed = isExpiryNoticed
         var accessToken: Grant.AccessToken?
         if let accessSealed, let accessObtainedAt, let accessExpiresAt, let type {
             accessToken = Grant.AccessToken(

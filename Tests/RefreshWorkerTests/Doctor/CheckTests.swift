@@ -14,7 +14,7 @@ struct CheckTests {
         "the exit code distinguishes faults of the set-up from those of the network",
         arguments: [
             ([], .success), ([.ok("b")], .success), ([.warning("b")], .success),
-            ([network, .warning("b")], .googleUnreachable), ([network, .fault("b")], .configuration),
+            ([network, .warning("b")], .peerUnreachable), ([network, .fault("b")], .configuration),
             ([.fault("b")], .configuration),
         ] as [([Check], ExitCode)]
     )
@@ -124,7 +124,7 @@ extension CheckTests {
         #expect(
             Doctor.lossChecks(of: grants) == [
                 Check.ok(
-                    "client 'a': 3 in the last 30 days, so many days after the consent, the latest first: 7.0, 12.3, 7.0"
+                    "client 'a': 3 in the last 30 days, at these ages in days, the latest first: 7.0, 12.3, 7.0"
                 ).named("lost grants")
             ]
         )

@@ -52,7 +52,7 @@ struct DoctorEndpointTests {
             try OpenSSL.makeCertificate("good", in: fixture)
             let checks = try await diagnose(fixture, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
             #expect(checks.map(\.severity) == [.fault, .warning, .fault, .fault, .fault], "\(checks)")
-            #expect(checks.exitCode == .googleUnreachable)
+            #expect(checks.exitCode == .peerUnreachable)
         }
     }
 
@@ -86,7 +86,7 @@ struct DoctorEndpointTests {
             let checks = try await diagnose(fixture, url: "https://localhost:\(server.port)/", caFile: "other.pem")
             #expect(checks.map(\.severity) == [.fault, .fault, .fault, .fault])
             #expect(checks.first?.text.contains("--ca-file") == true)
-            #expect(checks.exitCode == .googleUnreachable)
+            #expect(checks.exitCode == .peerUnreachable)
         }
     }
 

@@ -162,6 +162,13 @@ struct CodeConnectionTests {
         let fixture = try fixture()
         fixture.codes.set("4/0A", answer)
         #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == expected)
+        if case .foreign = answer {
+            #expect(fixture.engine.currentAlarms.isEmpty, "one user can bring any code")
+            for user in ["43", "44"] {
+                fixture.codes.set("4/0\(user)", answer)
+                #expect(try await fixture.connect("ya29.jane", code: "4/0\(user)", user: user).payPulse == expected)
+            }
+        }
         let alarms = fixture.engine.currentAlarms
         #expect(alarms.map(\.kind) == [.codesRefused])
         #expect(alarms.allSatisfy { $0.text.contains(words) && $0.text.contains(FakeCodeEndpoint.clientID) })

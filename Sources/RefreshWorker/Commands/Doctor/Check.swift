@@ -90,7 +90,7 @@ extension [Check] {
     var exitCode: ExitCode {
         let faults = filter { $0.severity == .fault }
         if faults.isEmpty { return .success }
-        return faults.allSatisfy(\.isAboutEndpoint) ? .googleUnreachable : .configuration
+        return faults.allSatisfy(\.isAboutEndpoint) ? .peerUnreachable : .configuration
     }
 
     /// Adds all checks for programs.

@@ -25,7 +25,7 @@ extension Command {
             refresh-worker doctor --json | jq -r '.checks[] | select(.result != "ok") | .advice // .text'
             """: "only what to do",
         ],
-        exitCodes: [.success, .usage, .googleUnreachable, .internalFailure, .inputOutput, .configuration]
+        exitCodes: [.success, .usage, .peerUnreachable, .internalFailure, .inputOutput, .configuration]
     ) { _, context in
         let isPlain = !(context.inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
         let isColoured = Output.standard.isTerminal && !isPlain
@@ -86,8 +86,8 @@ struct Doctor: Sendable {
         let ages = lost.map { client, ends in
             let shown = ends.losses.prefix(shownAges).map(\.inDays) + (ends.losses.count > shownAges ? ["…"] : [])
             let finding = """
-                client \(DisplayedText(client)): \(ends.losses.count) in the last 30 days, so many days after the consent, \
-                the latest first: \(shown.joined(separator: ", "))
+                client \(DisplayedText(client)): \(ends.losses.count) in the last 30 days, at these ages in days, the latest \
+                first: \(shown.joined(separator: ", "))
                 """
             return Check.ok(finding).named("lost grants")
         }

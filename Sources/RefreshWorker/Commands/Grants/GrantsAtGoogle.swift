@@ -35,7 +35,7 @@ extension Command {
             "refresh-worker token alice --min-ttl 300 > /run/user/1000/token":
                 "a token that is valid for five more minutes, not shown on the terminal"
         ],
-        exitCodes: .ofDatabase(.unknownUser, .googleUnreachable, .userMustAct, .interrupted, .terminated)
+        exitCodes: .ofDatabase(.unknownUser, .peerUnreachable, .userMustAct, .interrupted, .terminated)
     ) { arguments, context in
         let user = arguments.operand
         let minimumLife = arguments.seconds("min-ttl")

@@ -74,8 +74,8 @@ struct SecretsManagerImport: RecordImport {
         guard clientIDs.count != 1 else { return }
         do throws(InputError) {
             let trimmed = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            try SettingValue.checkText(trimmed)
-            clientIDs = [try SettingValue.clientID(trimmed)]
+            try InputText.checkText(trimmed)
+            clientIDs = [try InputText.clientID(trimmed)]
         } catch {
             throw InputError("is not a client id (give --client-id): it \(error.message)")
         }

@@ -122,7 +122,7 @@ extension Command {
     ) throws(CommandError) -> DatabaseLocation {
         let (flag, text) = ("--\(option)", arguments.needed(option))
         do throws(InputError) {
-            try SettingValue.checkText(text)
+            try InputText.checkText(text)
             return try DatabaseLocation.read(text, isArgument: true, files: context.inputs.files)
         } catch {
             throw CommandError(.configuration, "\(flag): \(error.message)")

@@ -98,6 +98,7 @@ extension CommandContext {
         let span = min(span, Self.maximumDelivery)
         guard span > .zero else { return }
         let delivery = Task {
+            try await notices.deliverDue()
             try await notices.announceExpiring()
             return try await notices.deliverDue()
         }

@@ -191,7 +191,7 @@ extension CommandError {
                 }
             self.init(.userMustAct, demand)
         case .unavailable(let reason):
-            self.init(.googleUnreachable, "a fresh token of \(user) is not available now (\(reason)); try again later")
+            self.init(.peerUnreachable, "a fresh token of \(user) is not available now (\(reason)); try again later")
         case .tooSoon(let wait):
             self.init(.leftForLater, "a refresh of \(user) was tried just now; try again in \(wait.inSeconds) s")
         case .unreadable(let error):

@@ -8,7 +8,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case badData = 65
     case inputUnreadable = 66
     case unknownUser = 67
-    case googleUnreachable = 69
+    case peerUnreachable = 69
     case internalFailure = 70
     case cannotCreate = 73
     case inputOutput = 74
@@ -29,7 +29,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .badData: "the input is invalid; the problems were reported"
         case .inputUnreadable: "an input file cannot be read"
         case .unknownUser: "the user, or a grant of the user, is not stored"
-        case .googleUnreachable: "Google, or the receiver of a notice, could not be reached, or answered with a fault"
+        case .peerUnreachable: "Google, or the receiver of a notice, could not be reached, or answered with a fault"
         case .internalFailure: "a defect of this program; please report it"
         case .cannotCreate: "an output file cannot be created"
         case .inputOutput: "reading or writing failed, for instance a full disk, or a database out of reach"

@@ -31,7 +31,7 @@ extension CommandContext {
         guard let set = KeySet(JSONValue.object(in: try appKeyFile(path))) else {
             throw CommandError(
                 .configuration,
-                "--app-keys: \(path) is not a JSON Web Key Set with an id and an RSA key of 2048 bits, or a P-256 key"
+                "--app-keys: \(path) is no JSON Web Key Set with a usable key: with a kid, RSA of at least 2048 bits or P-256"
             )
         }
         return set

@@ -79,8 +79,8 @@ extension CommandContext {
                 .configuration,
                 """
                 --notice-secret-file: \(path) must hold one secret, or two on a line each: whsec_ and the Base64 of at least \
-                \(Self.minimumKeyLength) bytes, or a text of at least \(TokenSigner.minimumSecretLength) bytes: \
-                run: echo "whsec_$(openssl rand -base64 32)" >\(path)
+                \(Self.minimumKeyLength) bytes, or a text of at least \(TokenSigner.minimumSecretLength) bytes. To make a new one, \
+                in a new file of mode 0600: echo "whsec_$(openssl rand -base64 32)"
                 """
             )
         }

@@ -89,7 +89,7 @@ extension ServiceList {
             throw mistake(at: "\(place).scopes", "is missing")
         }
         let users: Service.Allowance
-        if !isOperator, members["users"] == .string("present") {
+        if !isOperator, !isManager, members["users"] == .string("present") {
             users = .present
         } else {
             users = try allowance(members["users"], at: "\(place).users") { $0.isEmpty ? nil : $0 }

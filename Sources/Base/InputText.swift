@@ -18,8 +18,8 @@ package struct InputError: Error, Equatable, Sendable {
     }
 }
 
-/// Parses the text of a setting into its value, or explains the mistake.
-package enum SettingValue {
+/// The rules for texts of settings, arguments and records, with the words that explain a mistake.
+package enum InputText {
     /// The limit of a value of any kind: Linux's PATH_MAX, and longer than any sensible URL or list of ids.
     package static let maximumLength = 4096
 
