@@ -36,7 +36,8 @@ def token(claims, secret=JWT_SECRET, header=None):
 
 def user_token(user, **claims):
     now = int(time.time())
-    return token({"user_id": user, "email": f"{user}@paypulse.example", "iat": now, "exp": now + 86_400, **claims})
+    usual = {"user_id": user, "email": f"{user}@paypulse.example", "aud": "app", "iat": now, "exp": now + 86_400}
+    return token({**usual, **claims})
 
 
 class Answer:

@@ -90,7 +90,7 @@ class RareAnswers:
             self.request_public(503, method, path, body, bearer=unknown)
         self.request_public(401, "POST", "/api/auth/refresh", {"refresh_token": "never made here"})
         self.request_public(401, "POST", "/api/auth/logout", {"refresh_token": "never made here"})
-        former = accounts.token({"sub": "not imported yet", "type": "refresh", "exp": now + 3600})
+        former = accounts.token({"sub": "not imported yet", "aud": "app", "type": "refresh", "exp": now + 3600})
         self.request_public(503, "POST", "/api/auth/refresh", {"refresh_token": former})
 
     def id_tokens(self):
