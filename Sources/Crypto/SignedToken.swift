@@ -171,11 +171,11 @@ package struct TokenSigner: Sendable {
         return isSigned
     }
 
-    /// Accepts the types of RFC 7519, section 5.1, and RFC 9068, section 2.1.
+    /// Accepts the types of RFC 7519, section 5.1, and RFC 9068, section 4.
     fileprivate static func isKnownType(_ type: JSONValue?) -> Bool {
         guard let type else { return true }
         guard let name = type.string?.lowercased() else { return false }
-        return name == "jwt" || name == "at+jwt"
+        return ["jwt", "at+jwt", "application/at+jwt"].contains(name)
     }
 }
 

@@ -28,7 +28,7 @@ package actor KeySetCache {
     /// The delay after a failed fetch.
     static let delayAfterFailure = Duration.seconds(10)
     /// The longest use of cached keys while newer ones cannot be fetched.
-    static let maximumUse = Duration.seconds(86_400)
+    static let maximumUse = Duration.seconds(2 * 86_400)
     private static let fetchDeadline = Duration.seconds(10)
 
     package let source: Source
@@ -50,12 +50,27 @@ package actor KeySetCache {
     ///
     /// Only the newest key set shows that a key does not exist. If that cannot be fetched, this throws.
     package func key(id: String) async throws(Unavailable) -> (issuer: String?, key: PublicKey?) {
-        if needsFetch(for: id) { await fetchOnce() }
+        let fetches = needsFetch(for: id)
+        if fetches {
+            let fetch = startFetch()
+            // A known key is used while newer ones come: their server might hang.
+            let isUsable = cached.map { age(of: $0) < Self.maximumUse && $0.set.keys[id] != nil } ?? false
+            if !isUsable { await fetch.value }
+        }
         guard let cached, age(of: cached) < Self.maximumUse else { throw unavailable }
         if let key = cached.set.keys[id] { return (cached.set.issuer, key) }
         // The id might belong to a new key that is not cached because the last fetch failed.
         guard failedAt == nil else { throw unavailable }
+        // Or it is newer than the cached set, which is not fetched again so soon.
+        guard fetches else {
+            throw Unavailable(retryAfter: max(.seconds(1), Self.minimumFetchInterval - age(of: cached)))
+        }
         return (cached.set.issuer, nil)
+    }
+
+    /// Returns the key with this id if it is cached and fresh, without a fetch.
+    package func freshKey(id: String) -> PublicKey? {
+        cached.flatMap { age(of: $0) < $0.freshFor ? $0.set.keys[id] : nil }
     }
 
     private func needsFetch(for id: String) -> Bool {
@@ -73,23 +88,23 @@ package actor KeySetCache {
         return Unavailable(retryAfter: max(.seconds(1), Self.delayAfterFailure - elapsed))
     }
 
-    /// Fetches, or waits for the fetch in progress.
+    /// Returns the fetch in progress, or a new one.
     ///
-    /// A caller that is cancelled does not end the fetch for the others.
-    private func fetchOnce() async {
-        if fetch == nil {
-            fetch = Task {
-                do throws(LookupError) {
-                    let (set, freshFor) = try await fetchKeys()
-                    cached = (set, time.sinceBoot, freshFor)
-                    failedAt = nil
-                } catch {
-                    failedAt = time.sinceBoot
-                }
-                fetch = nil
+    /// A caller that is cancelled does not end it for the others.
+    private func startFetch() -> Task<Void, Never> {
+        if let fetch { return fetch }
+        let task = Task {
+            do throws(LookupError) {
+                let (set, freshFor) = try await fetchKeys()
+                cached = (set, time.sinceBoot, freshFor)
+                failedAt = nil
+            } catch {
+                failedAt = time.sinceBoot
             }
+            fetch = nil
         }
-        await fetch?.value
+        fetch = task
+        return task
     }
 
     private func fetchKeys() async throws(LookupError) -> (KeySet, Duration) {

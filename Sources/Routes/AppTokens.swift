@@ -78,7 +78,12 @@ package struct AppTokens: Sendable {
         do {
             guard let claims = try signer?.signedClaims(of: token) else { return nil }
             if claims["sid"] == nil { try checkTarget(claims) }
-            return RefreshClaims(claims, of: token, isTimely: TokenSigner.areTimely(claims, at: time.now))
+            return RefreshClaims(
+                claims,
+                of: token,
+                userClaim: userClaim,
+                isTimely: TokenSigner.areTimely(claims, at: time.now)
+            )
         } catch {
             return nil
         }
@@ -97,6 +102,10 @@ package struct AppTokens: Sendable {
     /// While a key set cannot be fetched, a token that it might have signed is not refused for good.
     private func verify(_ token: SignedToken) async throws(APIError) {
         guard let id = token.keyID else { throw .invalidToken }
+        // A token of one login waits neither for the keys of another, nor for newer ones.
+        for keySet in keySets {
+            if let key = await keySet.freshKey(id: id), token.verifies(with: key) { return }
+        }
         var wait: Duration?
         for keySet in keySets {
             do throws(KeySetCache.Unavailable) {

@@ -14,6 +14,7 @@ extension RouteDependencies {
     func user(of request: ServerRequest) async throws -> User {
         let caller = try await caller(of: request)
         if let user = caller.storedUser { return user }
+        try budgets.spendWrite(request)
         let now = time.now
         return try await store.transact { try caller.storeUser(in: $0, at: now) }
     }
@@ -40,8 +41,9 @@ struct AccessClaims: Hashable, Sendable {
             sessionID = id
         default: throw .invalidToken
         }
-        let isUsual = sessionID != nil || userClaim == AppTokens.usualUserClaim
-        try self.init(claims, of: isUsual ? claims.userID() : claims.userID(in: userClaim), sessionID)
+        let claim = sessionID == nil ? userClaim : AppTokens.usualUserClaim
+        try self.init(claims, of: claims.userID(of: claim), sessionID)
+        try requireVerified(claim)
     }
 
     /// Reads the claims of a token that a login has signed.
@@ -49,6 +51,12 @@ struct AccessClaims: Hashable, Sendable {
     /// Its `sid` names a session of the login, not of the worker.
     init(_ claims: JSONValue, ofLoginWith userClaim: String) throws(APIError) {
         try self.init(claims, of: claims.userID(in: userClaim), nil)
+        try requireVerified(userClaim)
+    }
+
+    /// Throws if the user's id is an address that the user has only claimed.
+    private func requireVerified(_ userClaim: String) throws(APIError) {
+        guard userClaim != "email" || emailIsVerified == true else { throw .invalidToken }
     }
 
     private init(_ claims: JSONValue, of userID: String, _ sessionID: SessionID?) throws(APIError) {

@@ -111,6 +111,11 @@ extension JSONValue {
         return userID
     }
 
+    /// Returns the user from the configured claim of a token of the shared secret.
+    func userID(of claim: String) throws(APIError) -> String {
+        claim == AppTokens.usualUserClaim ? try userID() : try userID(in: claim)
+    }
+
     /// Returns the user from one claim.
     func userID(in claim: String) throws(APIError) -> String {
         guard let userID = try Self.userID(self[claim]) else { throw .invalidToken }

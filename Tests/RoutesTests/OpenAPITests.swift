@@ -60,11 +60,11 @@ struct OpenAPITests {
         #expect(operations.count == 6)
         for operation in operations {
             let hasBody = operation.name.hasPrefix("POST ")
-            let limited = operation.name.hasPrefix("DELETE ") ? Self.limited : []
             // A repeated deletion is not an error.
             let deletesUser = operation.name.hasPrefix("DELETE ") && operation.name.hasSuffix("/me")
             let authentication = Self.authentication.filter { !(deletesUser && $0 == .deletedUser) }
-            let errors = authentication + (hasBody ? Self.neededBody + Self.google + Self.codes : limited) + Self.always
+            let errors =
+                authentication + (hasBody ? Self.neededBody + Self.google + Self.codes : Self.limited) + Self.always
             expect(errors.map(\.payPulseResponse.status), describedFor: operation)
         }
     }
@@ -82,7 +82,7 @@ struct OpenAPITests {
         arguments: [
             ("POST /api/auth/mobile/google", Self.neededBody + Self.google),
             ("POST /api/auth/refresh", Self.refresh),
-            ("GET /api/auth/me", Self.authentication),
+            ("GET /api/auth/me", Self.authentication + Self.limited),
             ("POST /api/auth/logout", Self.logout),
             ("GET /api/auth/status", []),
         ]

@@ -158,7 +158,7 @@ extension Configuration {
     var verifiesAppTokens: Bool { publicListener != nil || internalListener != nil && servicesFile != nil }
 
     func hasAppSecret(environment: [String: String]) -> Bool {
-        jwtSecretFile != nil || environment[Setting.jwtSecretName] != nil
+        jwtSecretFile != nil || environment[Setting.jwtSecretName]?.isEmpty == false
     }
 
     /// Returns a problem for each need that is not met.

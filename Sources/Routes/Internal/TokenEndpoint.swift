@@ -33,8 +33,8 @@ extension TokenVendingHandler {
             switch parsed.subject {
             case .named(let name): userID = name
             case .token(let token):
-                userID = try await presentUser(token)
                 audit.isPresent = true
+                userID = try await presentUser(token)
             }
             do {
                 return try await token(of: userID, parsed.demands, for: service, &audit)

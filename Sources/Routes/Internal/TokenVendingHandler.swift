@@ -79,8 +79,10 @@ package struct TokenVendingHandler: Sendable {
         }
     }
 
-    /// `true` if the request has the credential of any service.
-    func isFromService(_ request: ServerRequest) -> Bool { services.service(authenticating: request) != nil }
+    /// `true` if the request has the credential of any service, except one that gets nothing without a user's token.
+    func isFromService(_ request: ServerRequest) -> Bool {
+        services.service(authenticating: request).map { $0.users != .present } ?? false
+    }
 
     /// Returns the token of a user, after a refresh if necessary, if the service may have it.
     func token(
@@ -262,7 +264,7 @@ extension MetricsEvent {
             line.text(
                 "user",
                 audit.isPresent ? "present" : "named",
-                "`present` (the request had the user's own token) or `named` (an id or a handle)"
+                "`present` (the request brought a token of a user) or `named` (an id or a handle)"
             )
             line.flag("forced", forced, "it asked for another token than the one it had")
             line.text("grant", ifAny: audit.grant?.description, "the grant, if the request came that far")

@@ -57,14 +57,14 @@ struct RefreshClaims: Hashable, Sendable {
     /// The expiry of a former token, or `nil` for a token that the worker issued.
     private let formerExpiry: Timestamp?
 
-    init?(_ claims: JSONValue, of token: String, isTimely: Bool) {
+    init?(_ claims: JSONValue, of token: String, userClaim: String, isTimely: Bool) {
         guard claims["type"]?.string == "refresh" else { return nil }
         self.isTimely = isTimely
         hash = SessionTokenPair.hash(Secret(token))
         if claims["sid"] == nil {
             let userID: String
             do throws(APIError) {
-                userID = try claims.userID()
+                userID = try claims.userID(of: userClaim)
             } catch {
                 // A former token that does not name its user cannot begin a session.
                 return nil
