@@ -12,7 +12,10 @@ package struct ConsentEnds: Hashable, Sendable {
     ///
     /// The refresh that finds it comes up to an hour after the end, and a doubt can add 50 minutes.
     private static let testingAges: ClosedRange<Duration> = .seconds(596_160)...(.seconds(622_080))
-    /// One or two users who left on that day are usual, as `ConsentEndsTests` shows for many months.
+    /// One or two users who left on that day are usual.
+    ///
+    /// Losses at this age must also be half of all. In the model of `ConsentEndsTests`, users who leave at random would
+    /// raise the alarm by either rule alone.
     private static let fewestLosses = 3
     /// The time in which losses count.
     package static let period: Duration = .seconds(30 * 86_400)

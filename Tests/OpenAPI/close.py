@@ -1,4 +1,5 @@
 """Writes docs/openapi.yaml with closed responses: `close.py DESCRIPTION COPY`; run by the Python that has schemathesis.
+Fails if an example does not match its schema.
 
 Clients must accept members that later versions add, so the description itself leaves its objects open. The check does
 not: a member that an answer has and its schema lacks is missing from the description.
@@ -7,6 +8,7 @@ not: a member that an answer has and its schema lacks is missing from the descri
 import json
 import sys
 
+import jsonschema
 import yaml
 
 OPEN = ("additionalProperties", "unevaluatedProperties")
@@ -89,11 +91,28 @@ def closed(description):
     return description
 
 
+def wrong_examples(node, description, place=""):
+    """Yields what is wrong with each example that does not match its schema, by its place."""
+    if isinstance(node, list):
+        node = dict(enumerate(node))
+    if not isinstance(node, dict):
+        return
+    if "schema" in node:
+        # The root of the schema's references.
+        schema = jsonschema.Draft202012Validator({**node["schema"], "components": description["components"]})
+        for name, example in node.get("examples", {}).items():
+            yield from (f"{place}/examples/{name}: {error.message}" for error in schema.iter_errors(example["value"]))
+    for name, child in node.items():
+        yield from wrong_examples(child, description, f"{place}/{name}")
+
+
 def main(source, copy):
     with open(source) as file:
-        description = yaml.safe_load(file)
+        description = closed(yaml.safe_load(file))
+    if wrong := list(wrong_examples(description, description)):
+        sys.exit("\n".join(wrong))
     with open(copy, "w") as file:
-        json.dump(closed(description), file)
+        json.dump(description, file)
 
 
 if __name__ == "__main__":
