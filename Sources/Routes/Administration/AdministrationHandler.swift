@@ -262,7 +262,7 @@ extension MetricsEvent {
                 "outcome",
                 outcome,
                 """
-                `allowed`, before anything is read or changed; then `done` for a change; else the error code of the \
+                `allowed`, before anything is shown or changed; then `done` for a change; else the error code of the \
                 response
                 """
             )
