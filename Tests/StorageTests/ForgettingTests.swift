@@ -1,5 +1,6 @@
 import Base
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Storage
@@ -59,7 +60,8 @@ struct ForgettingTests {
             for id in ["user 1", "user 2"] {
                 let user = try #require(try await store.user(id))
                 #expect(user.email == nil && user.name == nil && user.picture == nil)
-                #expect(user.googleUserID != nil, "the same user comes back with the next sign-in")
+                #expect(id == "user \(user.googleUserID ?? "")", "the same user comes back with the next sign-in")
+                #expect(user.lastLoginAt == start)
                 let grant = try #require(try await store.grant(ofUser: id))
                 #expect(grant.state == .disconnected && grant.reason == .forgotten && grant.since == start)
                 #expect(grant.owner == Grant.Owner() && grant.scope.isEmpty)
@@ -93,6 +95,19 @@ struct ForgettingTests {
             _ = try await store.transact { try $0.endSessions(ofUser: "user 5") }
             #expect(try await forget(in: store) == ["user 5"])
         }
+    }
+
+    @Test("Many grants are forgotten in several transactions, between which others can change a grant")
+    func inParts() async throws {
+        let store = try TestStore(time: ManualTime())
+        for number in Int64(1)...60 {
+            try await add(number, to: store) { $0.disconnect(reason: .invalidGrant, at: start) }
+        }
+        let before = store.transactions
+        #expect(try await forget(in: store) == (1...60).map { "user \($0)" }.sorted())
+        #expect(store.transactions - before == 3)
+        #expect(try await store.grantStatistics(at: now).byState == [.disconnected: 60])
+        #expect(try await forget(in: store).isEmpty)
     }
 
     @Test("A forgotten user can connect again")

@@ -207,8 +207,9 @@ extension Setting {
         },
         Setting(.forgetEndedAfter, "DAYS", change: .restart(\.forgetEndedAfter)) {
             """
-            Delete what identifies a user this many days (1 to 3650) after the user's grant ended, unless the user has \
-            signed in since. 'users forget' shows whom. Without it ended grants are kept.
+            The days (1 to 3650) after which an ended grant loses its tokens, scopes and account, and its user the \
+            e-mail address, name and picture, unless the user has signed in since. The user's id here and at Google and \
+            the history stay. 'users forget' shows whom. Without it ended grants are kept.
             """
         },
         Setting(.runOnce, nil, default: "no", change: .restart(\.runsOnce)) {

@@ -84,6 +84,20 @@ struct RecordSplitterTests {
         #expect(summary(split(text)) == ["1 tooDeep", "2 {\"b\":2}"])
     }
 
+    @Test(
+        "names the place of what is not JSON, and never shows a value",
+        arguments: [
+            (#"{"user_id":"u","access_token":"SECRET"#, "a string is not closed at byte"),
+            ("{\n\"user_id\": \"u\",\n\"access_token\": SECRET\n}", "not a JSON value at line 3, byte 17"),
+        ]
+    )
+    func notJSON(text: String, problem: String) {
+        let record = RecordSplitter.Record(line: 1, content: .text(Array(text.utf8)))
+        let error = #expect(throws: InputError.self) { try record.members() }
+        #expect(error?.message.hasPrefix("not JSON: \(problem)") == true)
+        #expect(error?.message.contains("SECRET") == false)
+    }
+
     @Test("finds each valid line among random bytes", arguments: [1, 2, 3, 4, 5, 6, 7, 8])
     func fuzz(seed: UInt64) {
         let random = SeededRandom(seed: seed)

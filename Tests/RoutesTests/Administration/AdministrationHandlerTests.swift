@@ -254,6 +254,39 @@ struct AdministrationHandlerTests {
         #expect(try await grant().state == .active)
     }
 
+    @Test("does not bring a forgotten grant back with its old refresh token")
+    func keptForgotten() async throws {
+        _ = try await send("PUT", "/v1/grants/u-1", body: Self.record)
+        let now = fixture.time.now
+        try await fixture.change(user: "u-1") { $0.disconnect(reason: .invalidGrant, at: now) }
+        try await fixture.store.forgetGrants(endedBefore: now + .seconds(1), at: now)
+        #expect(try await grant().reason == .forgotten)
+        #expect(try await send("PUT", "/v1/grants/u-1", body: Self.record).error == "409 ended")
+        #expect(try await grant().refreshToken == nil)
+        let other = Self.record.replacing("1//new", with: "1//newer")
+        #expect(try await send("PUT", "/v1/grants/u-1", body: other).status == 200)
+    }
+
+    @Test(
+        "takes the account that a record claims only from a service for all users",
+        arguments: [
+            (VendingFixture.managerCredential, "not_requested"), (VendingFixture.limitedManagerCredential, "pending"),
+        ]
+    )
+    func claimedAccount(credential: String, revocation: String) async throws {
+        func put(_ user: String, _ credential: String) async throws -> Int {
+            let body = #"{"refresh_token": "1//\#(user)", "google_user_id": "g-1", "google_email": "a@b.c"}"#
+            return try await send("PUT", "/v1/grants/\(user)", body: body, credential: credential).status
+        }
+        #expect(try await put("u-2", VendingFixture.managerCredential) == 201)
+        #expect(try await put("v-5", credential) == 201)
+        let claimed = Grant.Owner(googleUserID: "g-1", email: "a@b.c")
+        let isTaken = credential == VendingFixture.managerCredential
+        #expect(try await grant("v-5").owner == (isTaken ? claimed : Grant.Owner()))
+        // Google would not hear of the end of another user's grant if it seemed to be shared.
+        #expect(try await send("DELETE", "/v1/grants/u-2")["revocation"]?.string == revocation)
+    }
+
     // MARK: Ending
 
     @Test("disconnects a grant, which the engine revokes at Google")

@@ -102,6 +102,14 @@ struct ServiceListTests {
                 file(entry(scopes: "[]")),
                 #"services[0].scopes: must be ["*"] for all, or an array of 1 to 10000 texts"#
             ),
+            (
+                file(entry(users: #""present""#).replacing(#""users""#, with: #""manage":true,"users""#)),
+                #"services[0].users: must be ["*"] for all, or an array of 1 to 10000 texts"#
+            ),
+            (
+                file(entry(users: #""absent""#)),
+                #"services[0].users: must be ["*"] for all, an array of 1 to 10000 texts, or "present""#
+            ),
             (file(entry(scopes: #"["openid","*"]"#)), "services[0].scopes[1]: must be the only entry to mean all"),
             (file(entry(scopes: "[7]")), "services[0].scopes[0]: is not a name"),
             (

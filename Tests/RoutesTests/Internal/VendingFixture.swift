@@ -77,7 +77,7 @@ struct VendingFixture {
           {"name": "jane", "credential_sha256": "\(hash(of: operatorCredential))", "users": ["*"], "operator": true},
           {"name": "joe", "credential_sha256": "\(hash(of: limitedOperatorCredential))", "users": ["u/1"], "operator": true},
           {"name": "admin", "credential_sha256": "\(hash(of: managerCredential))", "users": ["*"], "manage": true},
-          {"name": "helper", "credential_sha256": "\(hash(of: limitedManagerCredential))", "users": ["u/1", "u/3", "u/5"], "manage": true}
+          {"name": "helper", "credential_sha256": "\(hash(of: limitedManagerCredential))", "users": ["u/1", "u/3", "v-5"], "manage": true}
         ]}
         """
 

@@ -115,6 +115,22 @@ struct SignInTests {
         #expect((response["id"]?.string == stored.id) == isLinked)
     }
 
+    @Test("is the same after retention has forgotten the address")
+    func forgotten() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        let stored = Self.user("jane@gmail.com", google: "g-1")
+        try await fixture.store.transact { try $0.insert(stored) }
+        try await fixture.importGrant()
+        let now = fixture.time.now
+        try await fixture.change { _ = $0.disconnect(reason: .invalidGrant, at: now) }
+        try await fixture.store.forgetGrants(endedBefore: now + .seconds(1), at: now)
+        #expect(try await fixture.store.user("42")?.email == nil)
+        let response = try await fixture.send("GET", "/api/auth/me", token: try await fixture.signIn().access)
+        #expect(response["id"]?.string == "42")
+        #expect(try await fixture.store.user("42")?.email == "jane@gmail.com")
+    }
+
     @Test("a user who signed up with another person's address does not share the owner's account")
     func claimedAddress() async throws {
         let fixture = try AccountFixture()

@@ -131,6 +131,30 @@ struct NoticeDispatcherTests {
         #expect(try await fixture.store.nextNoticeAt() == nil)
     }
 
+    @Test("still announces the end of a suspended grant's token, which can be probed until then")
+    func expiringSuspended() async throws {
+        let fixture = try NoticeFixture { _ in 204 }
+        try await fixture.connect(user: 1, tokenExpiresAt: fixture.time.now + .seconds(86_400))
+        try await fixture.dispatcher.announceExpiring()
+        try await fixture.change(1) { $0.suspend(reason: .accountDisabled, probeAt: $1, at: $1) }
+        try await fixture.dispatcher.deliverDue()
+        #expect(try fixture.posted.map { $0["type"]?.string }.contains("grant.expiring"))
+    }
+
+    @Test("announces the end of a recalled grant's token again, because the first notice was dropped")
+    func expiringRecalled() async throws {
+        let fixture = try NoticeFixture { _ in 204 }
+        try await fixture.connect(user: 1, tokenExpiresAt: fixture.time.now + .seconds(86_400))
+        try await fixture.dispatcher.announceExpiring()
+        try await fixture.disconnect(user: 1)
+        try await fixture.dispatcher.deliverDue()
+        #expect(try fixture.posted.map { $0["type"]?.string } == ["grant.disconnected"])
+        try await fixture.change(1) { $0.recall(confirmAt: $1 + .seconds(300), at: $1) }
+        try await fixture.dispatcher.announceExpiring()
+        try await fixture.dispatcher.deliverDue()
+        #expect(try fixture.posted.map { $0["type"]?.string }.contains("grant.expiring"))
+    }
+
     @Test("writes the outcome of each try to the metrics log")
     func metrics() async throws {
         let fixture = try NoticeFixture { number in number == 1 ? 503 : 204 }
@@ -219,7 +243,7 @@ private final class NoticeFixture: Sendable {
         }
     }
 
-    private func change(_ user: Int64, _ body: @escaping @Sendable (inout Grant, Timestamp) -> [GrantEvent])
+    func change(_ user: Int64, _ body: @escaping @Sendable (inout Grant, Timestamp) -> [GrantEvent])
         async throws
     {
         let now = time.now

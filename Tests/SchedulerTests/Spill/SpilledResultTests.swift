@@ -1,10 +1,10 @@
 import Base
 import GoogleOAuth
-import Storage
 import Testing
 
 @testable import Crypto
 @testable import Scheduler
+@testable import Storage
 
 @Suite("A result outside the store")
 struct SpilledResultTests {
@@ -63,13 +63,16 @@ struct SpilledResultTests {
     @Test("keeps the sent token and the time of the previous attempt, which decide about a late answer")
     func sentToken() throws {
         let vault = try vault()
+        var sent = try vault.seal(refreshToken: Secret("sent"), for: GrantID(rawValue: 7), expiresAt: start)
+        sent.consentedAt = start - .seconds(9)
+        sent.isExpiryNoticed = true
         let attempt = RefreshAttempt(
             grant: GrantID(rawValue: 7),
             clientID: "client",
             claim: 1,
             generation: 2,
             lastAttemptAt: start,
-            refreshToken: try vault.seal(refreshToken: Secret("sent"), for: GrantID(rawValue: 7), expiresAt: start)
+            refreshToken: sent
         )
         let result = RefreshResult(attempt: attempt, answer: try Sample.granted())
         let sealed = try #require(try result.sealed(with: vault))

@@ -10,9 +10,9 @@ extension Command {
         summary: "forget the users whose grants ended long ago",
         discussion: """
             Does at once what a worker with --forget-ended-after does daily. For each grant that ended more than that \
-            many days ago it deletes the tokens, the scopes, and the e-mail address, name, picture and Google account of \
-            the grant and its user. The user's id and the history of the grant stay. Users who have a session, or have \
-            signed in since, are left out. The backend gets no notice. This cannot be undone.
+            many days ago it deletes the tokens, the scopes and the account of the grant, and the e-mail address, name and \
+            picture of the user. The user's id here and at Google and the history of the grant stay. Users who have a \
+            session, or have signed in since, are left out. The backend gets no notice. This cannot be undone.
             """,
         options: [.toggle("dry-run", "change nothing and list whom it would forget"), .json],
         settings: [.config, .database, .forgetEndedAfter, .logLevel],

@@ -88,11 +88,14 @@ extension ServiceList {
         } else {
             throw mistake(at: "\(place).scopes", "is missing")
         }
+        let canBePresent = !isOperator && !isManager
         let users: Service.Allowance
-        if !isOperator, !isManager, members["users"] == .string("present") {
+        if canBePresent, members["users"] == .string("present") {
             users = .present
         } else {
-            users = try allowance(members["users"], at: "\(place).users") { $0.isEmpty ? nil : $0 }
+            users = try allowance(members["users"], orPresent: canBePresent, at: "\(place).users") {
+                $0.isEmpty ? nil : $0
+            }
         }
         let service = Service(
             name: name,
@@ -142,12 +145,14 @@ extension ServiceList {
 
     private static func allowance(
         _ value: JSONValue?,
+        orPresent: Bool = false,
         at place: String,
         _ read: (String) -> String?
     ) throws(FormatError) -> Service.Allowance {
         guard let values = value?.array, (1...maximumValues).contains(values.count) else {
-            let problem = "must be [\"*\"] for all, or an array of 1 to \(maximumValues) texts"
-            throw mistake(at: place, problem)
+            let texts = "an array of 1 to \(maximumValues) texts"
+            let forms = orPresent ? "\(texts), or \"present\"" : "or \(texts)"
+            throw mistake(at: place, "must be [\"*\"] for all, \(forms)")
         }
         if values == [.string("*")] { return .everything }
         var names: Set<String> = []

@@ -3,7 +3,6 @@ import Crypto
 import Storage
 import Testing
 
-@testable import RefreshWorker
 @testable import Routes
 
 @Suite("Reading a grant's JSON")
@@ -11,8 +10,14 @@ struct GrantReaderTests {
     private let now = Timestamp(secondsSince1970: 1_800_000_000)
 
     private func read(_ json: String, clientIDs: [String] = ["c1"]) throws -> ImportedGrant {
-        let record = RecordSplitter.Record(line: 1, content: .text(Array(json.utf8)))
-        return try GrantReader(clientIDs: clientIDs).grant(from: record, at: now)
+        try Self.read(Array(json.utf8), clientIDs: clientIDs, at: now)
+    }
+
+    private static func read(_ json: [UInt8], clientIDs: [String], at now: Timestamp) throws(InputError)
+        -> ImportedGrant
+    {
+        guard let members = JSONValue.object(in: json)?.object else { throw InputError("not a JSON object") }
+        return try GrantReader(clientIDs: clientIDs).grant(from: members.withoutDynamoDBTypes, at: now)
     }
 
     private func problem(_ json: String, clientIDs: [String] = ["c1"]) -> String? {
@@ -188,8 +193,6 @@ struct GrantReaderTests {
         (#"{"user_id":"u","access_token":"a","state":"retrying","reason":"SECRET"}"#, "reason must be a code"),
         (#"{"Name":"gmail/user/1","SecretString":"SECRET"}"#, "SecretString is not the text of a JSON object"),
         (#"{"Name":"gmail/user/","SecretString":"{}"}"#, "user_id is missing"),
-        (#"{"user_id":"u","access_token":"SECRET"#, "not JSON: a string is not closed at byte"),
-        ("{\n\"user_id\": \"u\",\n\"access_token\": SECRET\n}", "not JSON: not a JSON value at line 3, byte 17"),
     ]
 
     @Test(
@@ -243,9 +246,8 @@ struct GrantReaderTests {
                 default: changed.insert(changed[Int(random.nextBits() % UInt64(changed.count))], at: position)
                 }
             }
-            let record = RecordSplitter.Record(line: 1, content: .text(changed))
             do throws(InputError) {
-                let grant = try GrantReader(clientIDs: ["c"]).grant(from: record, at: now)
+                let grant = try Self.read(changed, clientIDs: ["c"], at: now)
                 #expect((1...RecordFields.maximumTextLength).contains(grant.userID.utf8.count), "seed \(seed)")
                 good += 1
             } catch {
