@@ -22,7 +22,7 @@ struct ConsentEndsTests {
         #expect(inTesting([7, 7]) == 0 && inTesting([6.89, 7.21, 7, 7]) == 0)
         var announced = ConsentEnds()
         announced.announced = 2
-        #expect(announced.inTesting == 2)
+        #expect(announced.grantsInTesting == 2)
     }
 
     /// Ages at which users leave at random: a constant rate, or half of them within two weeks.
