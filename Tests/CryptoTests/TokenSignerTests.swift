@@ -89,6 +89,7 @@ struct TokenSignerTests {
         "accepts the types of the standards, in any case, or none",
         arguments: [
             #"{"alg":"HS256"}"#, #"{"alg":"HS256","typ":"jwt"}"#, #"{"typ":"at+JWT","alg":"HS256","kid":"1"}"#,
+            #"{"alg":"HS256","typ":"application/at+jwt"}"#,
         ]
     )
     func types(header: String) throws {

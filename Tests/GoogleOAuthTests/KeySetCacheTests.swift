@@ -1,4 +1,5 @@
 import Crypto
+import Dispatch
 import HTTPClient
 import Synchronization
 import TestSupport
@@ -50,37 +51,66 @@ struct KeySetCacheTests {
             #expect(try issuer.fetches == 1)
             issuer.time.advance(by: .seconds(1))
             _ = try await keys.key(id: "key-1")
+            // Each fetch is two requests.
+            try await issuer.server.waitForRequests(4)
             #expect(try issuer.fetches == 2)
         }
     }
 
-    @Test("are fetched again for an unknown id, at most once a minute")
+    @Test("with a known id are used at once while newer ones are fetched")
+    func staleWhileFetching() async throws {
+        try await withIssuer { issuer in
+            let keys = try issuer.keys()
+            _ = try await keys.key(id: "key-1")
+            let gate = DispatchSemaphore(value: 0)
+            issuer.hold(until: gate)
+            try issuer.addKey("key-2")
+            issuer.time.advance(by: .seconds(3600))
+            #expect(try await keys.key(id: "key-1").key != nil)
+            try await issuer.server.waitForRequests(3)
+            issuer.hold(until: nil)
+            gate.signal()
+            // The fetch has not failed: nothing waited for its deadline.
+            #expect(try await keys.key(id: "key-2").key != nil)
+        }
+    }
+
+    @Test("are fetched again for an unknown id, at most once a minute, and only a fetch shows that it is unknown")
     func unknownID() async throws {
         try await withIssuer { issuer in
             let keys = try issuer.keys()
             #expect(try await keys.key(id: "key-2").key == nil)
             try issuer.addKey("key-2")
-            for _ in 0..<20 { #expect(try await keys.key(id: "key-2").key == nil) }
+            issuer.time.advance(by: .seconds(20))
+            for _ in 0..<20 {
+                await #expect(throws: KeySetCache.Unavailable(retryAfter: .seconds(40))) {
+                    try await keys.key(id: "key-2")
+                }
+            }
             #expect(try issuer.fetches == 1)
-            issuer.time.advance(by: .seconds(60))
+            issuer.time.advance(by: .seconds(40))
             #expect(try await keys.key(id: "key-2").key != nil)
             #expect(try await keys.key(id: "key-1").key != nil)
             #expect(try issuer.fetches == 2)
+            issuer.time.advance(by: .seconds(60))
+            #expect(try await keys.key(id: "key-3").key == nil)
+            #expect(try issuer.fetches == 3)
         }
     }
 
-    @Test("are used for a day while the issuer is unreachable; unknown keys are then not refused")
+    @Test("are used for two days while the issuer is unreachable; unknown keys are then not refused")
     func outage() async throws {
         try await withIssuer { issuer in
+            issuer.setCacheControl("max-age=86400")
             let keys = try issuer.keys()
             _ = try await keys.key(id: "key-1")
             issuer.setUnavailable(true)
-            issuer.time.advance(by: .seconds(7200))
+            issuer.time.advance(by: .seconds(86_401))
             #expect(try await keys.key(id: "key-1").key != nil)
             await #expect(throws: KeySetCache.Unavailable(retryAfter: .seconds(10))) {
                 try await keys.key(id: "key-2")
             }
-            issuer.time.advance(by: .seconds(86_400 - 7200))
+            issuer.time.advance(by: .seconds(2 * 86_400 - 86_401))
             await #expect(throws: KeySetCache.Unavailable.self) { try await keys.key(id: "key-1") }
             issuer.setUnavailable(false)
             issuer.time.advance(by: .seconds(10))
@@ -143,7 +173,7 @@ struct KeySetFileTests {
         )
         #expect(try await keys.key(id: "a").key != nil)
         ids.withLock { $0 = ["a", "b"] }
-        #expect(try await keys.key(id: "b").key == nil)
+        await #expect(throws: KeySetCache.Unavailable(retryAfter: .seconds(60))) { try await keys.key(id: "b") }
         time.advance(by: .seconds(60))
         #expect(try await keys.key(id: "b").key != nil)
         time.advance(by: .seconds(299))
@@ -152,7 +182,7 @@ struct KeySetFileTests {
         ids.withLock { $0 = [] }
         time.advance(by: .seconds(1))
         #expect(try await keys.key(id: "a").key != nil)
-        #expect(reads.withLock { $0 } == 3)
         await #expect(throws: KeySetCache.Unavailable(retryAfter: .seconds(10))) { try await keys.key(id: "c") }
+        #expect(reads.withLock { $0 } == 3)
     }
 }

@@ -228,12 +228,18 @@ class RareAnswers:
         self.request(414, "/status", "GET", f"/status?{'q' * 9_000}", listener=self.deployment.internal)
 
     def flood(self):
-        """More calls to Google than one address may cause; the limit is low here."""
+        """More calls to Google, and more users, than one address may cause; the limit is low here."""
         bearer = accounts.user_token("flooding")
         for path in ("/v1/auth/gmail-tokens", "/api/auth/mobile/google"):
             for _ in range(3):
                 self.deployment.public.post(path, {"access_token": "unreachable"}, bearer)
             self.request_public(429, "POST", path, {"access_token": "unreachable"}, bearer)
+
+        # More new users than one address may store.
+        for number in range(10):
+            self.deployment.public.get("/v1/user/me", accounts.user_token(f"new-{number}"))
+        for path in ("/v1/user/me", "/api/auth/me"):
+            self.request_public(429, "GET", path, bearer=accounts.user_token("one-too-many"))
 
     def silence(self, event):
         """A security event while Google's keys are unavailable, sent to a worker that has not fetched them yet."""

@@ -67,6 +67,19 @@ struct WriteAvoidanceTests {
     }
 
     @Test(
+        "An address that stores too many users must wait, but not for stored ones",
+        arguments: ["/v1/user", "/api/auth"]
+    )
+    func newUsers(path: String) async throws {
+        let fixture = try AccountFixture(writesPerMinute: 2)
+        for (user, status) in [("1", 200), ("1", 200), ("2", 200), ("3", 429), ("1", 200)] {
+            let response = try await fixture.send("GET", "\(path)/me", token: fixture.token(ofUser: user))
+            #expect(response.status == status, "\(user)")
+        }
+        #expect(try await fixture.store.user("3") == nil)
+    }
+
+    @Test(
         "An address with too many writes must wait, before its token is read",
         arguments: [
             ("POST", "/api/auth/refresh"), ("POST", "/api/auth/logout"), ("DELETE", "/v1/auth/gmail-tokens"),

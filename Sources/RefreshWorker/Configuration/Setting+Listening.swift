@@ -72,7 +72,10 @@ extension Setting {
             "The aud that a token of the app must have, or its client_id if it has no aud."
         },
         Setting(.appUserClaim, "NAME", default: AppTokens.usualUserClaim, change: .restart(\.appUserClaim)) {
-            "The claim of a token of the app with the user's id. With sub, a token of the shared secret can have user_id instead."
+            """
+            The claim of a token of the app with the user's id: a claim that users cannot choose. With email only \
+            verified addresses count. With sub, a token of the shared secret can have user_id instead.
+            """
         },
         Setting(.sessionGrace, "SECONDS", default: "60", change: .restart(\.sessionGrace)) {
             """

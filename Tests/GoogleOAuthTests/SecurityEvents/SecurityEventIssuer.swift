@@ -1,4 +1,5 @@
 import Crypto
+import Dispatch
 import HTTPClient
 import Synchronization
 import TestSupport
@@ -14,6 +15,7 @@ final class SecurityEventIssuer: Sendable {
     private struct State {
         var keys: [(id: String, key: RSAPrivateKey)] = []
         var isUnavailable = false
+        var gate: DispatchSemaphore?
         var cacheControl = ""
         var jwksURI: String?
     }
@@ -48,6 +50,8 @@ final class SecurityEventIssuer: Sendable {
     }
 
     func setUnavailable(_ isUnavailable: Bool) { state.withLock { $0.isUnavailable = isUnavailable } }
+    /// Lets each request wait for a signal, or none.
+    func hold(until gate: DispatchSemaphore?) { state.withLock { $0.gate = gate } }
     func setCacheControl(_ value: String) { state.withLock { $0.cacheControl = "Cache-Control: \(value)\r\n" } }
     func setKeyAddress(_ address: String) { state.withLock { $0.jwksURI = address } }
 
@@ -90,6 +94,7 @@ final class SecurityEventIssuer: Sendable {
 
     private func answer(_ request: ScriptedServer.Received) -> [ScriptedServer.Step] {
         let state = state.withLock { $0 }
+        state.gate?.wait()
         guard !state.isUnavailable, let port = serverBox.withLock({ $0?.port }) else {
             return TestSupport.answer("", status: "503 Service Unavailable")
         }

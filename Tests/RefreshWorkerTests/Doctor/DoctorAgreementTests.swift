@@ -15,17 +15,20 @@ struct DoctorAgreementTests {
         var settings: [Setting.Name: String]
         /// Files to write instead of the valid ones: content and mode.
         var files: [String: (text: String, mode: Int)] = [:]
+        var environment: [String: String] = [:]
         let starts: Bool
 
         init(
             _ name: String,
             _ settings: [Setting.Name: String] = [:],
             files: [String: (text: String, mode: Int)] = [:],
+            environment: [String: String] = [:],
             starts: Bool
         ) {
             testDescription = name
             self.settings = settings
             self.files = files
+            self.environment = environment
             self.starts = starts
         }
     }
@@ -58,6 +61,13 @@ struct DoctorAgreementTests {
             "the keys of a login and no secret",
             with(app, [.jwtSecretFile: nil, .appKeys: "ROOT/login", .appAudience: "app"]),
             files: ["login": (login, 0o644)],
+            starts: true
+        ),
+        Case(
+            "the keys of a login and an empty secret",
+            with(app, [.jwtSecretFile: nil, .appKeys: "ROOT/login", .appAudience: "app"]),
+            files: ["login": (login, 0o644)],
+            environment: [Setting.jwtSecretName: ""],
             starts: true
         ),
         Case(
@@ -151,7 +161,7 @@ struct DoctorAgreementTests {
                 }
             }
             let flags = one.settings.map { ($0.key, $0.value.replacing("ROOT", with: fixture.root)) }
-            let context = try fixture.context(flags)
+            let context = try fixture.context(flags, environment: one.environment)
             let found = try await faults(context)
             #expect(found.isEmpty == one.starts, "doctor: \(found)")
             let refusal = await refusal(context)

@@ -36,6 +36,7 @@ struct InternalRoutesTests {
             ("/v1/grants/42/token", VendingFixture.credential, false, "200 "),
             ("/status", nil, false, "401 unauthorized"), ("/status", "wrong", true, "401 unauthorized"),
             ("/status", VendingFixture.limitedCredential, false, "200 "), ("/healthz", nil, false, "200 "),
+            ("/status", VendingFixture.presentCredential, false, "401 unauthorized"),
             ("/metrics", nil, false, "404 metrics_off"),
             ("/metrics", VendingFixture.credential, false, "404 metrics_off"),
             ("/metrics", nil, true, "200 "), ("/", nil, true, "401 "), ("/", "wrong", true, "401 "),

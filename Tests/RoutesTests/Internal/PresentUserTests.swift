@@ -98,6 +98,7 @@ struct PresentUserTests {
         for token in ["u/1", foreign.sign(claims).reveal(), Self.appToken(fixture, lifetime: -1)] {
             #expect(await Self.post(fixture, subject + token).error == "400 invalid_request")
         }
+        #expect(fixture.audit.vends.map { $0["user"]?.string } == Array(repeating: "present", count: 3))
         #expect(await Self.post(fixture, subject + Self.appToken(fixture, user: "u/2")).error == "400 invalid_grant")
         #expect(
             await Self.post(fixture, "\(subject)\(String(repeating: "a", count: 8193))").error == "400 invalid_request"
