@@ -43,7 +43,6 @@ struct AccessClaims: Hashable, Sendable {
         }
         let claim = sessionID == nil ? userClaim : AppTokens.usualUserClaim
         try self.init(claims, of: claims.userID(of: claim), sessionID)
-        try requireVerified(claim)
     }
 
     /// Reads the claims of a token that a login has signed.
@@ -51,12 +50,6 @@ struct AccessClaims: Hashable, Sendable {
     /// Its `sid` names a session of the login, not of the worker.
     init(_ claims: JSONValue, ofLoginWith userClaim: String) throws(APIError) {
         try self.init(claims, of: claims.userID(in: userClaim), nil)
-        try requireVerified(userClaim)
-    }
-
-    /// Throws if the user's id is an address that the user has only claimed.
-    private func requireVerified(_ userClaim: String) throws(APIError) {
-        guard userClaim != "email" || emailIsVerified == true else { throw .invalidToken }
     }
 
     private init(_ claims: JSONValue, of userID: String, _ sessionID: SessionID?) throws(APIError) {
@@ -66,11 +59,7 @@ struct AccessClaims: Hashable, Sendable {
         self.sessionID = sessionID
         email = Self.text(claims["email"])
         name = Self.text(claims["name"])
-        // An address that the user has only claimed must not be linked to the Google account that owns it.
-        switch claims["email_verified"] {
-        case nil, .null: emailIsVerified = nil
-        case let value?: emailIsVerified = value == .bool(true) || value == .string("true")
-        }
+        emailIsVerified = claims.emailIsVerified
         guard let expiresAt = claims["exp"]?.timestamp else { throw .invalidToken }
         self.expiresAt = expiresAt
     }

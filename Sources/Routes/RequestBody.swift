@@ -117,9 +117,23 @@ extension JSONValue {
     }
 
     /// Returns the user from one claim.
+    ///
+    /// An address that the user has only claimed names nobody.
     func userID(in claim: String) throws(APIError) -> String {
-        guard let userID = try Self.userID(self[claim]) else { throw .invalidToken }
+        guard let userID = try Self.userID(self[claim]), claim != "email" || emailIsVerified == true else {
+            throw .invalidToken
+        }
         return userID
+    }
+
+    /// What the issuer says about the address, or `nil` if it says nothing.
+    ///
+    /// An address that the user has only claimed must not be linked to the Google account that owns it.
+    var emailIsVerified: Bool? {
+        switch self["email_verified"] {
+        case nil, .null: nil
+        case let value?: value == .bool(true) || value == .string("true")
+        }
     }
 
     /// Returns a user's id, or `nil` if there is none.

@@ -48,7 +48,12 @@ extension AppTokensTests {
         arguments: [(nil, "401 INVALID_TOKEN"), (false, "401 INVALID_TOKEN"), (true, "200")] as [(Bool?, String)]
     )
     func unverifiedAddress(isVerified: Bool?, expected: String) async throws {
-        let fixture = try fixture(issuer: nil, audience: nil, userClaim: "email")
+        let fixture = try fixture(
+            issuer: nil,
+            audience: nil,
+            userClaim: "email",
+            acceptFormerTokensUntil: ManualTime().now + .seconds(86_400)
+        )
         let write: (inout JSONLine) -> Void = { line in
             line.field("email", "ada@example.com")
             if let isVerified { line.field("email_verified", isVerified) }
@@ -56,5 +61,10 @@ extension AppTokensTests {
         for token in [try keys.token(Self.claims(at: fixture.time.now, write)), fixture.sign(write)] {
             #expect(try await fixture.send("GET", Self.me, token: token).payPulse == expected)
         }
+        let former = fixture.sign { line in
+            write(&line)
+            line.field("type", "refresh")
+        }
+        #expect(try await fixture.refresh(former).status == (isVerified == true ? 200 : 401))
     }
 }
