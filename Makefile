@@ -13,9 +13,8 @@ COMMIT := $(shell git -c safe.directory='*' describe --always --dirty --abbrev=1
 COMMIT_FILE := $(RELEASE_FOLDER)/commit
 RELEASE_BUILD = REFRESH_WORKER_COMMIT='$(COMMIT)' $(SWIFT) build --configuration release --static-swift-stdlib --scratch-path $(RELEASE_FOLDER) $(BUILD_FLAGS)
 SOURCES := $(shell find -L Sources -type f) Package.swift
-# An import of a target that Package.swift does not declare is an error. Editors keep an index of their own, and to
-# write a second one takes a twentieth of the build.
-BUILD_FLAGS := --explicit-target-dependency-import-check error --disable-index-store
+# An import of a target that Package.swift does not declare is an error.
+BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
 .PHONY: run build pages test sanitize sanitized fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package release release-check release-programs tested install \
