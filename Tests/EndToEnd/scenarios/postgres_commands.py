@@ -17,7 +17,7 @@ DECLARE has_begun boolean := false;
 BEGIN
     WHILE NOT has_begun LOOP
         PERFORM pg_sleep(0.001);
-        IF to_regclass('refresh_worker.users') IS NOT NULL THEN
+        IF EXISTS (SELECT FROM pg_tables WHERE schemaname = 'refresh_worker' AND tablename = 'users') THEN
             EXECUTE 'SELECT EXISTS (SELECT FROM refresh_worker.users)' INTO has_begun;
         END IF;
     END LOOP;
