@@ -55,7 +55,7 @@ def steps(it):
     environment = "\n".join(f"      {name}: {value}" for name, value in ENDPOINTS.items())
     override = it.engine.folder / "override.yaml"
     override.write_text(OVERRIDE.format(builder=images.BUILDER, base=images.BASE, environment=environment))
-    it.make_programs(compose_file=folder(it) / "compose.yaml", override=override)
+    it.make_programs(folder(it) / "compose.yaml", override)
     for line in LINES:
         documented(it, line, timeout=3000)
     printed = documented(it, "docker run --rm refresh-worker services credential backend")

@@ -32,10 +32,7 @@ ENDPOINTS = {
 DOCKER = """#!/bin/sh
 case $1 in
 build) shift; exec podman build {build} "$@" ;;
-compose)
-    shift
-    case $1 in build) exec {compose} --podman-build-args={options} "$@" ;; *) exec {compose} "$@" ;; esac
-    ;;
+compose) shift; exec {compose} "$@" ;;
 run)
     shift
     case " $* " in *" --detach "*) exec podman run {run} "$@" ;; *) exec podman run --network none "$@" ;; esac
@@ -57,16 +54,15 @@ class Deployment:
     # MARK: Preparation
 
     def prepare(self):
-        """Makes the sandbox, the sources and the images that need no registry."""
-        for words in (
-            [*SWIFT, "build", "--configuration", "release", "--static-swift-stdlib", "--product", "google-sandbox",
-             "--scratch-path", ".build/static"],
-            ["git", "-c", "safe.directory=*", "clone", "--quiet", str(ROOT), str(self.source)],
-        ):
-            done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=900)
-            assert done.returncode == 0, f"`{' '.join(words)}` exits with 0; it wrote: {done.stderr[-1500:]}"
+        """Makes the sources, and the images without a registry that Containerfile names."""
+        run_here("git", "-c", "safe.directory=*", "clone", "--quiet", str(ROOT), str(self.source))
         images.make_base(self.engine)
         images.make_builder(self.engine)
+
+    def prepare_services(self):
+        """Makes the sandbox, and the images that compose.yaml and the manifest name."""
+        run_here(*SWIFT, "build", "--configuration", "release", "--static-swift-stdlib", "--product", "google-sandbox",
+                 "--scratch-path", ".build/static")
         images.make_debian_images(self.engine)
 
     def build_options(self):
@@ -75,17 +71,18 @@ class Deployment:
             "--volume", f"{self.toolchain}:{images.TOOLCHAIN}:ro",
         ]
 
-    def make_programs(self, compose_file=None, override=None):
+    def make_programs(self, *compose_files):
         """Puts `docker`, `sudo` and an editor on the path of the documented lines."""
         build = " ".join(self.build_options())
         # Without a pod, because its containers could not share the network of one of them.
-        compose = f"{COMPOSE} --in-pod=false --file {compose_file} --file {override}"
+        compose = [str(COMPOSE), "--in-pod=false", f"--podman-build-args={build}"]
+        compose += [f"--file={file}" for file in compose_files]
         folder = self.engine.folder / "programs"
         folder.mkdir(exist_ok=True)
         run = ["--network", f"container:{self.namespace}"]
         run += [word for name, value in ENDPOINTS.items() for word in ("--env", f"{name}={value}")]
         for name, text in {
-            "docker": DOCKER.format(build=build, run=" ".join(run), compose=compose, options=shlex.quote(build)),
+            "docker": DOCKER.format(build=build, run=" ".join(run), compose=shlex.join(compose)),
             "sudo": '#!/bin/sh\nexec "$@"\n',
             "write-services": '#!/bin/sh\nprintf \'{"services": [%s]}\\n\' "$ENTRY" >"$1"\n',
         }.items():
@@ -145,13 +142,17 @@ class Deployment:
 
     # MARK: Documented lines
 
-    def documented(self, path, line, folder=None, **more):
-        """Runs a line of a file, exactly as it is written there, also where it continues after a backslash."""
+    def line(self, path, line):
+        """The line of a file with a text, exactly as it is written there, also where it continues after a backslash."""
         text = (self.source / path).read_text().replace("\n# ", "\n")
         lines = text.replace("\\\n", " ").splitlines()
         found = [" ".join(other.split()) for other in lines if other.startswith("    ") and line in other]
         assert len(found) == 1, f"{path} has exactly one line with `{line}`"
-        return self.engine.call("/bin/sh", "-c", found[0], cwd=folder or self.source, **more)
+        return found[0]
+
+    def documented(self, path, line, folder=None, **more):
+        """Runs a line of a file."""
+        return self.engine.call("/bin/sh", "-c", self.line(path, line), cwd=folder or self.source, **more)
 
     # MARK: A worker
 
@@ -193,6 +194,11 @@ class Deployment:
         lines = self.engine.podman("exec", name, "/bin/sh", "-c", script, expect=None).splitlines()
         assert lines, "the worker runs in the container"
         return lines[0].split(":")[1].split()
+
+
+def run_here(*words):
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, f"`{' '.join(words)}` exits with 0; it wrote: {done.stderr[-1500:]}"
 
 
 def toolchain_of_this_machine():
