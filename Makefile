@@ -88,7 +88,8 @@ check: toolchain packages ## run everything that a change must pass
 # The scenarios mostly wait. Beside them the tests are built, at the lowest priority, and openapi runs. What needs a
 # quiet machine comes later.
 	@$(CHECK) --jobs=3 scenarios openapi sanitized
-	@$(CHECK) sanitize fuzz faults-short release check-units check-alerts check-docs check-package bench-check
+	@$(CHECK) sanitize fuzz faults-short
+	@$(CHECK) release check-units check-alerts check-docs check-package bench-check
 
 sanitized: toolchain packages
 	@mkdir -p .build
