@@ -81,6 +81,35 @@ extension SQLiteDiskTests {
             }
         }
 
+        @Test("A process that ends a checkpoint while another begins one is not taken for a foreign program")
+        func overlappingCheckpoints() async throws {
+            try await TemporaryFolder.with { folder in
+                let path = folder.path("grants.db")
+                let first = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+                let second = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+                try await first.add(try Sample.grants(1...50))
+                try await second.writer.run { connection throws(StoreError) in try connection.beginCheckpoint() }
+                let isRestarted = try await first.writer.run { connection throws(StoreError) in
+                    try connection.restartLog(cuts: false)
+                }
+                #expect(isRestarted)
+                // The second store would copy these commits, longer than the clock's step after the first one's note.
+                try await first.add(try Sample.grants(51...1000))
+                let isComplete = try await second.writer.run { connection throws(StoreError) in
+                    try connection.endCheckpoint()
+                }
+                #expect(isComplete == nil)
+                let isCopied = try await second.writer.run { connection throws(StoreError) in
+                    try connection.checkpoint()
+                }
+                #expect(isCopied)
+                try await first.add(try Sample.grants(1001...1010))
+                try await second.add(try Sample.grants(1011...1020))
+                await first.close()
+                await second.close()
+            }
+        }
+
         /// Writes some 12,000 pages.
         private static func rewriteGrants(of store: SQLiteStore, half: Int) async throws {
             for round in 0..<120 {

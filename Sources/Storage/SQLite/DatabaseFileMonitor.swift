@@ -61,7 +61,7 @@ extension SQLiteConnection {
         "SELECT number, is_running, size, modified_at, digest FROM \(LeaseFile.schema).checkpoints"
     )
 
-    private func storedNote() throws(StoreError) -> DatabaseFileMonitor.Note? {
+    func storedNote() throws(StoreError) -> DatabaseFileMonitor.Note? {
         try first(Self.readNote) { (row: inout SQLiteRow) throws(StoreError) in DatabaseFileMonitor.Note(&row) }
     }
 

@@ -35,13 +35,33 @@ extension SQLiteConnection {
     ///
     /// It returns `true` if the database's log is copied completely, and `false` if a reader is in the way.
     func checkpoint() throws(StoreError) -> Bool {
-        guard let checkpointer else { throw StoreError(.fault, "Only the writer's connection copies the log.") }
-        // If the process is killed during the checkpoint, the note stays, and no process takes the writes for those of
-        // another program.
+        while true {
+            try beginCheckpoint()
+            guard let isComplete = try endCheckpoint() else { continue }
+            // The notes are themselves in the log of the leases.
+            try copyLeaseLog()
+            return isComplete
+        }
+    }
+
+    /// Notes that a checkpoint begins.
+    ///
+    /// If the process is killed during the checkpoint, the note stays, and no process takes the writes for those of
+    /// another program.
+    func beginCheckpoint() throws(StoreError) {
+        guard checkpointer != nil else { throw StoreError(.fault, "Only the writer's connection copies the log.") }
         try write(evenIfMoved: true) { () throws(StoreError) in
             try run(Self.noteBegin)
         }
-        let isComplete = try write(evenIfMoved: true) { () throws(StoreError) in
+    }
+
+    /// Copies the database's log and notes how the file is then.
+    ///
+    /// Returns `nil`, and copies nothing, if another process has ended a checkpoint since this one began: its note says
+    /// that none runs, so every process would take the writes of this one for those of another program.
+    func endCheckpoint() throws(StoreError) -> Bool? {
+        try write(evenIfMoved: true) { () throws(StoreError) in
+            guard let checkpointer, try storedNote()?.isRunning == true else { return nil }
             let isComplete = try checkpointer.copyDatabaseLog(after: synced)
             if isComplete, let state = logState() { synced = state }
             if let facts = try DatabaseFile.identity(of: path) {
@@ -50,9 +70,6 @@ extension SQLiteConnection {
             }
             return isComplete
         }
-        // The notes above are themselves in the log of the leases.
-        try copyLeaseLog()
-        return isComplete
     }
 
     /// Copies the log of the leases into its file, while no process can commit.
