@@ -23,8 +23,10 @@ def measure(scale, folder):
     with postgres.Server(folder / "server") as server:
         measurements = Measurements(scale, folder, server)
         return {
-            "throughput": [row for latency in LATENCIES for row in measurements.throughput(latency)],
-            "away": [row for distance in DISTANCES for row in measurements.throughput(AWAY_LATENCY, distance)],
+            "throughput": [row for latency in scale.pick(LATENCIES, [AWAY_LATENCY])
+                           for row in measurements.throughput(latency)],
+            "away": [row for distance in scale.pick(DISTANCES, DISTANCES[:1])
+                     for row in measurements.throughput(AWAY_LATENCY, distance)],
             # If one of two workers is gone, half a minute passes: in a short run one such fault is enough.
             "faults": [measurements.fault(name, act) for name, act in scale.pick(FAULTS, [FAULTS[0], FAULTS[2]])],
             "day": measurements.day(),
