@@ -1,7 +1,7 @@
 # Formats the lines of the metrics log, and the worker's messages among them, for people. Arguments: $names, a JSON object
-# of grant ids to names; $colour.
+# of grant ids to names, with the name `other` for an id that it lacks; $colour.
 def paint($code): if $colour == "" then . else "\u001b[\($code)m\(.)\u001b[0m" end;
-def name: . as $id | ($names | fromjson)[$id] // $id;
+def name: . as $id | ($names | fromjson) | .[$id] // .other // $id;
 def pad($width): . + (" " * ([$width - length, 0] | max));
 def clock: .time[11:19];
 def who: .grant | name | pad(16);
