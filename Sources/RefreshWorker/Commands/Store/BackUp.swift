@@ -15,7 +15,8 @@ extension Command {
             With --archive the copy is in a tar file, beside the configuration file and the files that it names: all \
             that a restore needs, except for secrets and for credentials that systemd passes. --with-secrets adds the \
             key ring and the files with secrets, in plain text: encrypt such an archive, or keep it where you keep \
-            passwords. To restore an archive, see docs/operate.md#back-up-and-restore.
+            passwords. While it is made it takes the space of two copies. docs/operate.md#back-up-and-restore says how \
+            to restore one.
 
             With --keep the operand is a folder. The copy is named by its time, such as \
             refresh-worker-20270131T030000Z.tar, and older copies of this name are removed. \
@@ -31,8 +32,8 @@ extension Command {
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             "refresh-worker backup /var/backups/grants.sqlite": "a copy for tonight",
-            "refresh-worker backup --archive --keep 14 /var/backups/refresh-worker": "every night, for two weeks",
-            "refresh-worker backup --archive --with-secrets /root/refresh-worker.tar":
+            "refresh-worker backup --archive --keep 14 /var/lib/refresh-worker/backups": "every night, for two weeks",
+            "refresh-worker backup --archive --with-secrets /var/lib/refresh-worker/all.tar":
                 "everything, to move to another machine",
         ],
         exitCodes: .ofDatabase(.cannotCreate),
