@@ -31,8 +31,7 @@ check scenarios faults faults-short openapi: PURPOSE := check
 bench bench-check: PURPOSE := bench
 
 run: toolchain packages ## start the worker: with Google if GOOGLE_CLIENT_ID is set, otherwise a demo against a fake Google server
-	@$(SWIFT) build $(BUILD_FLAGS)
-	@scripts/run-demo
+	@BUILD_FLAGS='$(BUILD_FLAGS)' scripts/run-demo
 
 build: toolchain packages ## build everything for development
 	@$(SWIFT) build $(BUILD_FLAGS)

@@ -1,11 +1,18 @@
-# Formats the metrics log for people. Arguments: $names, a JSON object of grant ids to names; $colour.
+# Formats the lines of the metrics log, and the worker's messages among them, for people. Arguments: $names, a JSON object
+# of grant ids to names, with the name `other` for an id that it lacks; $colour.
 def paint($code): if $colour == "" then . else "\u001b[\($code)m\(.)\u001b[0m" end;
-def name: . as $id | ($names | fromjson)[$id] // $id;
+def name: . as $id | ($names | fromjson) | .[$id] // .other // $id;
 def pad($width): . + (" " * ([$width - length, 0] | max));
 def clock: .time[11:19];
 def who: .grant | name | pad(16);
 
-if .event == "refresh" then
+. as $line
+| (try fromjson catch ($line | capture("T(?<clock>[0-9:]{8})\\S*Z (?<level>\\w+) (?<message>.*)") // {message: $line}))
+| if .message then
+  "\(.clock // "") \(if .level == "notice" then "worker" else .level // "worker" end | pad(16)) \(.message)"
+# The worker's message says the same.
+elif .event == "started" or .event == "stopped" then empty
+elif .event == "refresh" then
   if .outcome == "refreshed" then
     "\(clock) \(who) " + ("refreshed" | paint(32)) + " in \(.latency_ms) ms" + (if .rotated then ", a new refresh token" else "" end)
   else
@@ -25,5 +32,6 @@ elif .event == "summary" then
   "\(clock) \("summary" | pad(16)) " + ("\(.refreshed) refreshed, \(.retrying) to retry, \(.overdue) overdue"
     + (if .grants_active then "; \(.grants_active + .grants_retrying) connected, \(.grants_suspended + .grants_reauth_required + .grants_disconnected) not" else "" end) | paint(2))
 else
-  "\(clock) \(.event | pad(16)) " + (del(.time, .event, .worker) | tojson)
+  (if .grant then .grant |= name else . end | del(.time, .event, .worker) | to_entries) as $fields
+  | "\(clock) \(.event | pad(16)) " + ($fields | map("\(.key) \(.value)") | join(", "))
 end

@@ -81,6 +81,9 @@ package protocol Store: Sendable {
 
     /// Returns one page of all grants, sorted by id.
     func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant]
+    /// Returns the grants of the Google accounts with this e-mail address, without regard to the case of A to Z, sorted
+    /// by id.
+    func grants(withEmail email: String) async throws -> [Grant]
 
     /// Returns the history of one grant, the latest event first.
     func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent]
@@ -142,6 +145,8 @@ package protocol Store: Sendable {
     func user(_ id: String) async throws -> User?
     /// Returns one page of all users, with the tombstones of deleted ones, sorted by the bytes of their ids.
     func users(after id: String?, atMost count: Int) async throws -> [User]
+    /// Returns the users with this e-mail address, as a transaction does.
+    func users(withEmail email: String) async throws -> [User]
     func session(_ id: SessionID) async throws -> Session?
 
     /// Removes expired data, a bounded number of each kind.

@@ -19,6 +19,9 @@ struct CommandLineTests {
                 ], "grants list client=c expired limit=5 reason=client_mismatch sort=due"
             ),
             (["grants", "list", "--unreadable"], "grants list unreadable"),
+            (
+                ["grants", "list", "--since", "24h", "--email", "A@b.c"], "grants list email=A@b.c since=24h"
+            ),
             (["grants", "history", "alice", "--json"], "grants history alice json"),
             (["grants", "retry", "alice"], "grants retry alice"),
             (
@@ -27,6 +30,14 @@ struct CommandLineTests {
             ),
             (["grants", "set-client", "--from", "a", "--to", "b"], "grants set-client from=a to=b"),
             (["users", "list"], "users list"),
+            (
+                ["users", "list", "--limit", "3", "--state", "deleted", "--email", "a@b.c"],
+                "users list email=a@b.c limit=3 state=deleted"
+            ),
+            (["users", "delete", "alice", "--dry-run", "--yes"], "users delete alice dry-run yes"),
+            (["grants", "disconnect", "alice", "--dry-run", "--yes"], "grants disconnect alice dry-run yes"),
+            (["grants", "export", "--json", "--plaintext"], "grants export json plaintext"),
+            (["backup", "f", "--archive", "--with-secrets", "--keep", "9"], "backup f archive keep=9 with-secrets"),
             (["users", "show", "alice", "--json"], "users show alice json"),
             (["users", "delete", "alice"], "users delete alice"),
             (["grants", "show", "alice", "--json"], "grants show alice json"),
@@ -165,6 +176,9 @@ struct CommandLineTests {
             ),
             (["grants", "import", "--prefix", "!x"], "is not up to 512", "refresh-worker grants import"),
             (["help", "grnats"], "did you mean grants?", "refresh-worker"),
+            (["grants", "list", "--since", "24"], "not a time span such as 90s", "refresh-worker grants list"),
+            (["users", "list", "--email", "alice"], "not an e-mail address", "refresh-worker users list"),
+            (["backup", "f", "--with-secrets"], "needs --archive", "refresh-worker backup"),
         ]
     )
     func refused(arguments: [String], reason: String, invocation: String) throws {
@@ -172,6 +186,27 @@ struct CommandLineTests {
         #expect(error.description.contains(reason), "\(error)")
         #expect(error.description.hasSuffix("'\(invocation) --help' explains it."))
         #expect(error.exitCode.rawValue == 64)
+    }
+
+    @Test(
+        "a time span is a whole number and a unit, from a second to ten years",
+        arguments: [
+            ("1s", 1), ("90m", 5400), ("24h", 86_400), ("7d", 604_800), ("3650d", 315_360_000), ("0s", nil), ("h", nil),
+            ("3651d", nil), ("1.5h", nil), ("-1h", nil), ("1w", nil), ("24 h", nil), ("9999999999d", nil), ("", nil),
+        ] as [(String, Int?)]
+    )
+    func span(text: String, seconds: Int?) {
+        #expect((try? SettingValue.span(text)) == seconds.map { .seconds($0) })
+    }
+
+    @Test(
+        "only a clear yes lets a command go on",
+        arguments: [
+            ("y", true), ("Yes ", true), ("YES", true), ("", false), ("n", false), ("yep", false), (nil, false),
+        ] as [(String?, Bool)]
+    )
+    func consent(line: String?, agrees: Bool) {
+        #expect(Question.isConsent(line) == agrees)
     }
 
     @Test("names every wrong flag at once")

@@ -56,6 +56,21 @@ struct AccountConformanceTests {
                 #expect(try transaction.users(withEmail: "MAIL@example.COM").map(\.id) == ["a", "b"])
                 #expect(try transaction.users(withEmail: "other@example.com").isEmpty)
             }
+            #expect(try await store.users(withEmail: "MAIL@example.COM").map(\.id) == ["a", "b"])
+        }
+    }
+
+    @Test("Grants are found by the e-mail address of their Google account", arguments: StoreKind.allCases)
+    func findingGrants(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let addresses = ["Mail@Example.com", "other@example.com", "mAIL@example.com", nil]
+            try await store.add(
+                try addresses.enumerated().map { number, address in
+                    try Sample.grant(Int64(number), owner: Grant.Owner(email: address))
+                }
+            )
+            #expect(try await store.grants(withEmail: "MAIL@example.COM").map(\.id.rawValue) == [0, 2])
+            #expect(try await store.grants(withEmail: "mail").isEmpty)
         }
     }
 

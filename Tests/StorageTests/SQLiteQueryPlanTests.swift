@@ -37,6 +37,7 @@ struct SQLiteQueryPlanTests {
             (SQLQuery.lastConnection, "SEARCH grant_events USING INDEX grant_events_by_grant (grant_id=?)"),
             (SQLiteStore.grantQueries.sameAccount, "SEARCH grants USING INDEX grants_by_account (google_user_id=?)"),
             (SQLiteStore.grantQueries.sameEmail, "SEARCH grants USING INDEX grants_by_email (<expr>=?)"),
+            (SQLiteStore.grantQueries.byEmail, "SEARCH grants USING INDEX grants_by_email (<expr>=?)"),
             (
                 SQLiteStore.grantQueries.ofAccount,
                 "SEARCH grants USING INDEX grants_by_account (google_user_id=?)"

@@ -455,6 +455,18 @@ def timer(it):
     assert "Next elapse" in when, "systemd accepts the calendar of the timer"
 
 
+@check("a backup's unit makes an archive that only the service user can read")
+def backup(it):
+    it.call("systemctl", "start", "refresh-worker-backup.service")
+    archives = it.call("find", "/var/lib/refresh-worker/backups", "-printf", "%m %u %f\n").splitlines()
+    assert archives[0] == "700 refresh-worker backups", "the folder is private"
+    made = re.fullmatch(r"600 refresh-worker (refresh-worker-[0-9TZ]+\.tar)", archives[1])
+    listed = it.call("tar", "--list", "--file", f"/var/lib/refresh-worker/backups/{made[1]}").split()
+    assert listed == ["var/lib/refresh-worker/grants.sqlite", "etc/refresh-worker/refresh-worker.conf"], (
+        "the archive has the database and the configuration"
+    )
+
+
 @check("the crontab's line works")
 def crontab(it):
     lines = it.machine.read("/usr/local/share/doc/refresh-worker/crontab").splitlines()

@@ -53,7 +53,7 @@ def install(it):
     assert modes == ["refresh-worker 750", "refresh-worker 700", "refresh-worker 750"], (
         "each folder has its owner and mode"
     )
-    for unit in (SERVICE, "refresh-worker.socket", "refresh-worker-once.timer"):
+    for unit in (SERVICE, "refresh-worker.socket", "refresh-worker-once.timer", "refresh-worker-backup.timer"):
         state = it.property("UnitFileState", unit), it.property("ActiveState", unit)
         assert state == ("disabled", "inactive"), f"{unit} is neither enabled nor started"
     assert not it.call("dpkg", "--verify", "refresh-worker"), "the files are as the package has them"

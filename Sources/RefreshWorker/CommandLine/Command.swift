@@ -86,10 +86,13 @@ struct OptionSpecification: Sendable {
         case toggle
         case choice([String], as: String)
         case seconds(ClosedRange<Int>)
+        /// A time span with its unit, such as 24h.
+        case span
         case number(ClosedRange<Int>)
         case file
         case clientID
         case user
+        case email
         case endpoint
         case database
         /// A text of letters, digits and these signs, shown in the help as the placeholder.
@@ -118,10 +121,12 @@ struct OptionSpecification: Sendable {
         case .toggle: nil
         case .choice(_, let placeholder): placeholder
         case .seconds: "SECONDS"
+        case .span: "SPAN"
         case .number: "N"
         case .file: "FILE"
         case .clientID: "ID"
         case .user: "USER"
+        case .email: "ADDRESS"
         case .endpoint: "URL"
         case .database: "PLACE"
         case .text(let placeholder, _, _): placeholder
@@ -146,6 +151,8 @@ struct OptionSpecification: Sendable {
                 return "--\(name): \(DisplayedText(value)) is not one of \(choices.joined(separator: ", "))\(hint)"
             case .seconds(let range):
                 _ = try SettingValue.seconds(value, in: range)
+            case .span:
+                _ = try SettingValue.span(value)
             case .number(let range):
                 guard let number = Int(value), range.contains(number) else {
                     let limits = "\(range.lowerBound) to \(range.upperBound)"
@@ -157,6 +164,9 @@ struct OptionSpecification: Sendable {
                 _ = try InputText.clientID(value)
             case .user:
                 return OperandSpecification.user("").problem(with: value)
+            case .email:
+                try InputText.checkText(value)
+                guard value.contains("@") else { return "--\(name): \(DisplayedText(value)) is not an e-mail address" }
             case .endpoint:
                 _ = try SettingValue.endpoint(value)
             case .text(_, let maximumLength, let signs):
@@ -232,6 +242,16 @@ extension OptionSpecification {
     static let jsonObject = toggle("json", "one JSON object instead of text")
     /// `--json`, of imports.
     static let jsonSummary = toggle("json", "the numbers at the end as a JSON object on standard output")
+
+    /// `--email ADDRESS`, which selects users or grants.
+    static func email(_ whose: String) -> OptionSpecification {
+        OptionSpecification("email", .email, "only \(whose) with this e-mail address, in upper or lower case")
+    }
+
+    /// `--dry-run`, of commands that change what cannot be restored.
+    static let dryRun = toggle("dry-run", "change nothing and say what would be done")
+    /// `--yes`, of commands that ask on a terminal.
+    static let yes = toggle("yes", "do not ask; without a terminal no question is asked")
 
     static func toggle(_ name: String, _ summary: String) -> OptionSpecification {
         OptionSpecification(name, .toggle, summary)

@@ -126,6 +126,11 @@ struct CommandArguments: Sendable {
 
     func seconds(_ option: String) -> Duration { .seconds(Int(needed(option)) ?? 0) }
 
+    /// The instant that lies the time span of a flag before now, or `nil` if the flag is not given.
+    func instant(_ option: String, before now: Timestamp) -> Timestamp? {
+        self[option].flatMap { try? SettingValue.span($0) }.map { now - $0 }
+    }
+
     /// Returns the value of a flag that the command needs, or that has a default.
     func needed(_ option: String) -> String { self[option] ?? "" }
 

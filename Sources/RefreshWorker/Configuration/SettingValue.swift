@@ -57,6 +57,18 @@ enum SettingValue {
         .seconds(86_400 * (try count(text, in: range, of: " of days")))
     }
 
+    /// Parses a time span of a second to ten years: a whole number and a unit.
+    static func span(_ text: String) throws(InputError) -> Duration {
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+        guard text.dropLast().utf8.count <= 9, text.dropLast().description.isDecimalNumber,
+            let number = Int(text.dropLast()), let unit = text.last.flatMap({ units[$0] }),
+            1...315_360_000 ~= number * unit
+        else {
+            throw InputError("\(DisplayedText(text)) is not a time span such as 90s, 30m, 24h or 7d, up to 3650d")
+        }
+        return .seconds(number * unit)
+    }
+
     /// Parses a date, which means its first instant in UTC, or a date with a time.
     static func date(_ text: String) throws(InputError) -> Timestamp {
         guard let instant = Timestamp(iso8601: text) ?? Timestamp(iso8601: text + "T00:00:00Z") else {

@@ -202,7 +202,7 @@ package struct AdministrationHandler: Sendable {
         let now = time.now
         let deletion = try await database.store.transact { try AccountDeletion.delete(user: user, in: $0, at: now) }
         guard let deletion else { throw APIError.noUser }
-        let end = deletion.grant.map { RevocationEnd(of: $0, isShared: deletion.isShared) }
+        let end = deletion.plannedEnd
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
             deletion.write(to: &line, ofUser: user, end)
         }

@@ -40,7 +40,7 @@ package enum RevocationEnd: String, Sendable {
     case shared = "not_requested"
 
     /// The state right after the end, before Google is asked.
-    init(of grant: Grant, isShared: Bool) {
+    package init(of grant: Grant, isShared: Bool) {
         self = isShared ? .shared : grant.revocationAskedAt == nil ? .done : .pending
     }
 
@@ -52,6 +52,9 @@ package enum RevocationEnd: String, Sendable {
 }
 
 extension AccountDeletion {
+    /// The state of the revocation right after the deletion, or `nil` if there is no grant.
+    package var plannedEnd: RevocationEnd? { grant.map { RevocationEnd(of: $0, isShared: isShared) } }
+
     /// Adds what the deletion of a user says.
     package func write(to line: inout JSONLine, ofUser user: String, _ revocation: RevocationEnd?) {
         line.field("user_id", user)

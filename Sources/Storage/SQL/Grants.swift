@@ -13,6 +13,7 @@ struct GrantQueries: Sendable {
     let ofAccount: SQLQuery
     let sameAccount: SQLQuery
     let sameEmail: SQLQuery
+    let byEmail: SQLQuery
     let byPrefixMark: SQLQuery
     let byDigestMark: SQLQuery
     /// Gives the grant of the user `$1` to the user `$2`.
@@ -45,6 +46,7 @@ struct GrantQueries: Sendable {
                 AND ($1 IS NULL OR google_user_id IS NULL) ORDER BY id
             """
         )
+        byEmail = select("grants by e-mail", "email IS NOT NULL AND lower(email) = lower($1 COLLATE \"C\") ORDER BY id")
         byPrefixMark = select("grants by prefix mark", "refresh_prefix_mark = $1 AND \(isOfUser) ORDER BY id")
         byDigestMark = select("grants by digest mark", "refresh_digest_mark = $1 AND \(isOfUser) ORDER BY id")
         move = SQLQuery("move grant", "UPDATE refresh_worker.grants SET user_id = $2\(increment) WHERE user_id = $1")
@@ -96,6 +98,10 @@ extension SQLStore {
                 SQLStatement(Self.grantQueries.page, page)
             }
         return try await rows(statement, by: .scan, Grant.read)
+    }
+
+    package func grants(withEmail email: String) async throws -> [Grant] {
+        try await rows(SQLStatement(Self.grantQueries.byEmail, .text(email)), by: .scan, Grant.read)
     }
 
     package func clientHealth() async throws -> [String: [UInt8]] {

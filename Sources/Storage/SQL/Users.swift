@@ -71,6 +71,10 @@ extension SQLStore {
     package func users(after id: String?, atMost count: Int) async throws -> [User] {
         try await rows(SQLStatement(.pageOfUsers, .text(id ?? ""), .limit(count)), by: .scan, User.read)
     }
+
+    package func users(withEmail email: String) async throws -> [User] {
+        try await rows(SQLStatement(.usersByEmail, .text(email)), by: .scan, User.read)
+    }
 }
 
 extension SQLTransaction {

@@ -1,6 +1,8 @@
 """The commands of an operator beside a running worker: they list, retry, correct and delete what it works on."""
 
 import json
+import os
+import pty
 import subprocess
 import time
 
@@ -107,6 +109,13 @@ def lists(fixture):
     assert "no stored grant fits" in fixture.run("grants", "list", "--expired").stderr, "no connected grant has expired"
     assert "dan@example.com" in fixture.run("grants", "list", "--state", "disconnected").stdout, "the list has a state"
 
+    found = lines(fixture.run("grants", "list", "--json", "--email", "ADA@Example.com"))
+    assert [grant["user_id"] for grant in found] == ["ada@example.com"], "a grant is found by its e-mail address"
+    recent = lines(fixture.run("grants", "list", "--json", "--since", "1h", "--sort", "since", "--limit", "9"))
+    assert len(recent) == 4, "every grant came into its state in the last hour"
+    words = ["--email", "ada@example.com", "--state", "disconnected"]
+    assert "no stored grant fits" in fixture.run("grants", "list", *words).stderr, "the options are combined"
+
     events = lines(fixture.run("grants", "history", "dan@example.com", "--json"))
     assert [event["to"] for event in events] == ["disconnected", "active"], "the history begins with the latest event"
     assert "disconnected, invalid_grant" in fixture.run("grants", "history", "dan@example.com").stdout, (
@@ -158,6 +167,19 @@ def deletes(fixture, accounts):
     assert shown["name"] == "Zoe" and shown["grant"]["state"] == "active", "a user is shown with the grant"
     assert "zoe@gmail.com, verified" in fixture.run("users", "show", user).stdout, "a user is shown as text"
     fixture.run("users", "show", "eve", expect=67)
+    found = lines(fixture.run("users", "list", "--json", "--email", "ZOE@gmail.com", "--state", "active"))
+    assert [entry["user_id"] for entry in found] == [user], "a user is found by the e-mail address"
+    assert len(lines(fixture.run("users", "list", "--json", "--limit", "2"))) == 2, "the list has a limit"
+    assert "no stored user fits" in fixture.run("users", "list", "--state", "deleted").stderr, "nobody is deleted"
+
+    planned = lines(fixture.run("users", "delete", user, "--json", "--dry-run"))[0]
+    assert planned == {"user_id": user, "ended_sessions": 1, "revocation": "pending"}, "a dry run says what would be done"
+    asked = on_terminal(fixture, "n\n", "users", "delete", user, expect=130)
+    assert f"This will delete user '{user}' and 1 session, and end the grant here and revoke it at Google." in asked, (
+        "on a terminal the command asks"
+    )
+    assert "nothing was changed" in asked, "the answer no changes nothing"
+    accounts.public.get("/api/auth/me", pair["access_token"]).expect(200)
 
     words = ["--notice-url", accounts.backend.url, "--notice-secret-file", fixture.folder / "notice"]
     deleted = lines(fixture.run("users", "delete", user, "--json", *words))[0]
@@ -167,10 +189,35 @@ def deletes(fixture, accounts):
     notices = accounts.backend.wait_for(user, 2)
     assert [notice["type"] for notice in notices] == ["grant.disconnected", "user.deleted"], "the backend is notified"
     assert lines(fixture.run("users", "show", user, "--json"))[0]["deleted_until"], "a tombstone is left"
+    deleted = lines(fixture.run("users", "list", "--json", "--state", "deleted"))
+    assert [entry["user_id"] for entry in deleted] == [user], "the list has a state"
     again = fixture.run("users", "delete", user, expect=67).stderr
     assert again.count(user) == 1, "the error names the user once"
     bearer = user_token(user)
     assert accounts.connect(grant, bearer).status == 404, "the id is refused"
+
+    ended = "moved0@example.com"
+    would = "would end the grant of user 'moved0@example.com' here and revoke it at Google\n"
+    assert fixture.run("grants", "disconnect", ended, "--dry-run").stdout == would, "a dry run says what would be done"
+    assert is_active(fixture, ended), "a dry run changes nothing"
+    on_terminal(fixture, "yes\n", "grants", "disconnect", ended)
+    assert fixture.grants()[ended]["state"] == "disconnected", "the answer yes ends the grant"
+    assert "[y/N]" not in on_terminal(fixture, "", "grants", "disconnect", ended, "--yes"), "--yes asks nothing"
+
+
+def on_terminal(fixture, answer, *words, expect=0):
+    """Runs a command on a terminal, where a person types the answer; returns what the person sees."""
+    leader, follower = pty.openpty()
+    os.write(leader, answer.encode())
+    process = subprocess.Popen(
+        fixture.arguments(*words), stdin=follower, stdout=follower, stderr=follower, env=fixture.environment
+    )
+    os.close(follower)
+    assert process.wait(timeout=60) == expect, f"{words} exits with {expect}"
+    # All that fits into the terminal's buffer.
+    seen = os.read(leader, 65536).decode()
+    os.close(leader)
+    return seen
 
 
 def vends(fixture):

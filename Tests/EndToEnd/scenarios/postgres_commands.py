@@ -72,7 +72,7 @@ def shows(fixture, grants):
         "grants show shows the user's grant"
     )
     assert fixture.run("token", user).stdout.strip() == grants[0]["access_token"], "token prints the stored token"
-    assert len(fixture.run("grants", "export", "--plaintext").stdout.splitlines()) == 20, (
+    assert len(fixture.run("grants", "export", "--plaintext", "--json").stdout.splitlines()) == 20, (
         "grants export writes each grant"
     )
     doctor = fixture.run("doctor", expect=None).stdout

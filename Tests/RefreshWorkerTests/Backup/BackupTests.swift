@@ -1,3 +1,4 @@
+import Base
 import Crypto
 import Storage
 import Testing
@@ -46,6 +47,80 @@ struct BackupTests {
             #expect(try FileStatus.of(fixture.path("there"))?.size == 4)
             #expect(!fixture.exists("no"))
         }
+    }
+
+    @Test("an archive has the configuration, and secrets only if asked", arguments: [false, true])
+    func archive(hasSecrets: Bool) async throws {
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            await (try fixture.openStore()).close()
+            let configuration = "\(Setting.Name.jwtSecretFile.environmentName)=\(fixture.path("jwt"))\n"
+            try fixture.write(configuration, to: "worker.conf")
+            try fixture.write("the secret of the app's own tokens", to: "jwt")
+            let context = try fixture.context([
+                (.config, fixture.path("worker.conf")), (.jwtSecretFile, fixture.path("jwt")),
+            ])
+            let file = fixture.path("copy.tar")
+            let words = ["backup", "--archive", file] + (hasSecrets ? ["--with-secrets"] : [])
+            #expect(try await context.run(words) == .success)
+            #expect(try FileStatus.of(file)?.mode == "0600")
+            let text = String(decoding: try FileReader.system.read(file), as: UTF8.self)
+            #expect(text.contains(configuration) && text.contains("SQLite format 3"))
+            #expect(text.contains("app's own tokens") == hasSecrets)
+            #expect(try fixture.names.filter { $0.hasPrefix("copy") } == ["copy.tar"])
+        }
+    }
+
+    @Test("an archive that cannot be complete is not made")
+    func incomplete() async throws {
+        try await OperatorFixture.with { fixture in
+            await (try fixture.openStore()).close()
+            let context = try fixture.context()
+            let file = fixture.path("copy.tar")
+            let refusal = await failure { try await context.run(["backup", "--archive", "--with-secrets", file]) }
+            #expect(refusal?.exitCode == .cannotCreate && refusal?.message.contains(fixture.keyFile) == true)
+            #expect(try fixture.names.filter { $0.hasPrefix("copy") } == [])
+        }
+    }
+
+    @Test("the latest copies stay, and remains of a killed backup for a day")
+    func series() {
+        let now = Timestamp(milliseconds: 1_800_000_000_000)
+        let names = (0..<4).map { BackupSeries.name(at: now - .seconds(86_400 * $0), ending: ".tar") }
+        #expect(names[0] == "refresh-worker-20270115T080000Z.tar")
+        let others = [names[3] + ".partial", names[0] + ".database", "refresh-worker-notes.tar", "grants.sqlite"]
+        let removed = BackupSeries.superfluous(among: names + others, keeping: 2, ending: ".tar", at: now)
+        #expect(removed == [names[3], names[2], names[3] + ".partial"])
+        #expect(BackupSeries.superfluous(among: names, keeping: 4, ending: ".tar", at: now) == [])
+        #expect(BackupSeries.superfluous(among: names, keeping: 1, ending: ".sqlite", at: now) == [])
+    }
+
+    @Test(
+        "a path of up to 255 bytes is split where it fits",
+        arguments: [
+            ("/etc/keys", "etc/keys", ""),
+            ("/" + String(repeating: "a", count: 100), String(repeating: "a", count: 100), ""),
+            (
+                "/\(String(repeating: "b", count: 90))/c/\(String(repeating: "d", count: 20))",
+                "c/\(String(repeating: "d", count: 20))", String(repeating: "b", count: 90)
+            ),
+            ("/" + String(repeating: "a", count: 101), nil, ""),
+        ] as [(String, String?, String)]
+    )
+    func header(path: String, name: String?, prefix: String) {
+        var header = TarHeader(path: path, mode: 0o640, user: (1, "u"), group: (2, "g"), size: 0, modifiedAt: 1)
+        header.size = 9 << 30
+        let block = header.block
+        func field(_ range: Range<Int>) -> String? {
+            block.map { String(decoding: $0[range].prefix { $0 != 0 }, as: UTF8.self) }
+        }
+        #expect(field(0..<100) == name)
+        guard let block else { return }
+        #expect(field(345..<500) == prefix && field(100..<108) == "0000640" && field(265..<297) == "u")
+        // 9 GiB need the form of GNU.
+        #expect(block[124..<136] == [0x80, 0, 0, 0, 0, 0, 0, 2, 0x40, 0, 0, 0])
+        let sum = block.enumerated().reduce(0) { $0 + (148..<156 ~= $1.offset ? 32 : Int($1.element)) }
+        #expect(field(148..<156).flatMap { Int($0, radix: 8) } == sum)
     }
 
     @Test("a damaged database fails")

@@ -77,6 +77,8 @@ struct SortedGrantsTests {
             (GrantFilter(reason: .clientMismatch), false),
             (GrantFilter(clientID: "odd", isExpired: true), true),
             (GrantFilter(clientID: "even", isExpired: true), false),
+            (GrantFilter(since: expired.since), true),
+            (GrantFilter(since: expired.since + .milliseconds(1)), false),
         ]
         for (filter, matches) in filters {
             #expect(try filter.matches(expired, at: now) == matches, "\(filter)")

@@ -33,6 +33,29 @@ struct UserCommandTests {
         }
     }
 
+    @Test("a dry run of delete and disconnect changes nothing", arguments: ["users delete", "grants disconnect"])
+    func dryRun(command: String) async throws {
+        try await withUser { fixture, context async throws in
+            let words = command.split(separator: " ").map(String.init)
+            let before = try await stored(in: fixture)
+            #expect(try await context.run(words + ["user 1", "--dry-run"]) == .success)
+            #expect(try await stored(in: fixture) == before)
+            let failure = await #expect(throws: CommandError.self) {
+                _ = try await context.run(words + ["eve", "--dry-run"])
+            }
+            #expect(failure?.exitCode == .unknownUser)
+        }
+    }
+
+    private func stored(in fixture: OperatorFixture) async throws -> [String] {
+        let store = try fixture.openStore()
+        let grant = try #require(try await store.grant(ofUser: "user 1"))
+        let user = try await store.user("user 1")
+        let events = try await store.events(of: grant.id, atMost: 10)
+        await store.close()
+        return ["\(grant)", "\(user as Any)", "\(events)"]
+    }
+
     @Test("delete and show name a user who is not stored", arguments: ["eve", "user 1"])
     func unknown(user: String) async throws {
         try await withUser { fixture, context async throws in

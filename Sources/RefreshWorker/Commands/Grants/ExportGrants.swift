@@ -15,7 +15,8 @@ extension Command {
             A grant whose tokens cannot be opened with the key ring is reported and left out, and the exit code is 78.
             """,
         options: [
-            .toggle("plaintext", "confirm that the output contains usable tokens")
+            .toggle("plaintext", "confirm that the output contains usable tokens"),
+            .toggle("json", "changes nothing: an export is JSON lines in any case"),
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [

@@ -97,23 +97,36 @@ extension Command {
             account, and a client of the same Cloud project, nothing is revoked at Google, because that would end the \
             other grant too.
 
-            SIGTERM and SIGINT stop it without waiting for Google's answer; a running worker revokes the grant later.
+            On a terminal it asks before. SIGTERM and SIGINT stop it without waiting for Google's answer; a running \
+            worker revokes the grant later.
             """,
         operands: [.user("the user whose grant to end")],
-        options: [.json],
+        options: [.dryRun, .yes, .json],
         settings: [
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .caFile, .logLevel,
         ],
-        examples: ["refresh-worker grants disconnect alice": "end alice's grant"],
+        examples: [
+            "refresh-worker grants disconnect alice --dry-run": "would it be revoked at Google too?",
+            "refresh-worker grants disconnect alice": "end alice's grant",
+        ],
         exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
     ) { arguments, context in
         let user = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
-        let outcome = try await store.transact { try GrantEnding.end(grantOfUser: user, in: $0, at: now) }
-        guard let outcome else {
-            await store.close()
-            throw CommandError(VendingError.unknownUser, ofUser: user)
+        let missing = CommandError(VendingError.unknownUser, ofUser: user)
+        func planned(_ ending: GrantEnding) -> RevocationEnd {
+            RevocationEnd(of: ending.grant, isShared: ending.isShared)
+        }
+        func plan(_ ending: GrantEnding) -> String {
+            "end the grant of user \(DisplayedText(user)) here\(planned(ending).planClause)"
+        }
+        let (outcome, isStored) = try await context.change(store, arguments, missing: missing, plan: plan) {
+            try GrantEnding.end(grantOfUser: user, in: $0, at: now)
+        }
+        guard isStored else {
+            context.answer("would \(plan(outcome))") { planned(outcome).write(to: &$0, ofUser: user) }
+            return .success
         }
         let (end, code) = try await context.finishRevocation(of: user, isShared: outcome.isShared, in: store)
         context.answer("disconnected \(DisplayedText(user)) here\(end.clause)") { end.write(to: &$0, ofUser: user) }
@@ -157,6 +170,17 @@ extension RevocationEnd {
             , and the tokens deleted; not revoked at Google, because another stored grant shares the Google account \
             and would end with it
             """
+        }
+    }
+}
+
+extension RevocationEnd {
+    /// The end of a plan to end a grant here.
+    var planClause: String {
+        switch self {
+        case .done: "; nothing is left to revoke at Google"
+        case .pending: " and revoke it at Google"
+        case .shared: ", not at Google, because another stored grant shares the Google account"
         }
     }
 }

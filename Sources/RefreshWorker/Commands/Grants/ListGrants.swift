@@ -28,6 +28,8 @@ extension Command {
                 "only grants whose state has this reason, such as client_mismatch"
             ),
             .client("only grants of this client id"),
+            .email("grants of Google accounts"),
+            OptionSpecification("since", .span, "only grants that came into their state in this time, such as 24h"),
             .toggle("expired", "only connected grants without a valid access token"),
             .toggle("unreadable", "only grants with a token that the key ring does not open, because a key is lost"),
             OptionSpecification(
@@ -45,8 +47,9 @@ extension Command {
             "refresh-worker grants list": "a table of all grants",
             "refresh-worker grants list --expired --sort since --limit 20":
                 "the grants that have been without a valid token in their state for longest",
-            "refresh-worker grants list --state disconnected --json | jq -r .user_id":
-                "the users whose consent has ended",
+            "refresh-worker grants list --state disconnected --since 24h":
+                "the users whose consent ended in the last day",
+            "refresh-worker grants list --email alice@example.com": "the grant of a person who writes to you",
         ],
         exitCodes: .ofDatabase()
     ) { arguments, context in
@@ -54,7 +57,9 @@ extension Command {
             state: arguments["state"].flatMap { GrantState(rawValue: $0) },
             reason: arguments["reason"].map { GrantReason(rawValue: $0) },
             clientID: arguments["client"],
-            isExpired: arguments.has("expired")
+            isExpired: arguments.has("expired"),
+            since: arguments.instant("since", before: context.time.now),
+            email: arguments["email"]
         )
         if arguments.has("unreadable") { filter.vault = try context.openVault() }
         let time = context.time
@@ -62,7 +67,7 @@ extension Command {
         let count = try await context.withExistingStore(for: .reading) { [filter] store in
             var list = Listing(grantColumns, limit: limit, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
             guard let order = arguments["sort"].flatMap({ SortedGrants.Order(rawValue: $0) }) else {
-                for try await page in GrantPages(store: store, state: filter.state) {
+                for try await page in GrantPages(store: store, state: filter.state, email: filter.email) {
                     let now = time.now
                     guard try await list.print(page.filter { try filter.matches($0, at: now) }, at: now) else { break }
                 }
@@ -70,7 +75,7 @@ extension Command {
             }
             // Finds the order first, and then reads the grants again, a page at a time.
             var sorted = SortedGrants(by: order, limit: limit)
-            for try await page in GrantPages(store: store, state: filter.state) {
+            for try await page in GrantPages(store: store, state: filter.state, email: filter.email) {
                 let now = time.now
                 for grant in page where try filter.matches(grant, at: now) { sorted.add(grant) }
             }
@@ -110,15 +115,22 @@ struct GrantFilter: Sendable {
     var reason: GrantReason?
     var clientID: String?
     var isExpired = false
+    /// The earliest time at which the grant came into its state.
+    var since: Timestamp?
+    /// The e-mail address of the Google account, by which the grants are found (``GrantPages``).
+    var email: String?
     /// The key ring that must not open a token of the grant, or `nil` if that does not matter.
     var vault: TokenVault?
 
-    var selectsAll: Bool { state == nil && reason == nil && clientID == nil && !isExpired && vault == nil }
+    var selectsAll: Bool {
+        state == nil && reason == nil && clientID == nil && !isExpired && since == nil && email == nil && vault == nil
+    }
 
     func matches(_ grant: Grant, at now: Timestamp) throws(CryptoError) -> Bool {
         guard
             (state == nil || grant.state == state) && (reason == nil || grant.reason == reason)
                 && (clientID == nil || grant.clientID == clientID) && (!isExpired || grant.isExpired(at: now))
+                && grant.since >= since ?? grant.since
         else { return false }
         guard let vault else { return true }
         return try !grant.opens(with: vault)
@@ -144,13 +156,14 @@ extension Grant {
     }
 }
 
-/// All grants of a store, or those in one state, a page at a time.
+/// All grants of a store, or those in one state, a page at a time, or those with one e-mail address at once.
 struct GrantPages: AsyncSequence, AsyncIteratorProtocol {
     /// The number of grants read at a time, so that memory does not grow with their number.
     static let usualSize = 500
 
     let store: any Store
     var state: GrantState?
+    var email: String?
     var size = usualSize
     /// The last grant that was read.
     var last: GrantID?
@@ -158,7 +171,12 @@ struct GrantPages: AsyncSequence, AsyncIteratorProtocol {
     func makeAsyncIterator() -> Self { self }
 
     mutating func next() async throws -> [Grant]? {
-        let page = try await store.grants(after: last, in: state, atMost: size)
+        let page: [Grant]
+        if let email {
+            page = last == nil ? try await store.grants(withEmail: email) : []
+        } else {
+            page = try await store.grants(after: last, in: state, atMost: size)
+        }
         last = page.last?.id
         return last == nil ? nil : page
     }

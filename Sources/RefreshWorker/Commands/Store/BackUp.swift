@@ -1,4 +1,5 @@
 import Base
+import Glibc
 import Scheduler
 import Storage
 
@@ -8,17 +9,44 @@ extension Command {
         words: ["backup"],
         summary: "copy the database while the worker runs",
         discussion: """
-            Writes a complete, consistent copy of the SQLite file. Tokens in it stay sealed: keep the key ring apart \
-            from the copy, and keep both. An existing file is not overwritten. For a PostgreSQL database it prints the \
-            command of pg_dump that does the same.
+            Writes a complete, consistent copy of the SQLite file. Tokens in it stay sealed. An existing file is not \
+            overwritten. For a PostgreSQL database it prints the command of pg_dump that does the same.
+
+            With --archive the copy is in a tar file, beside the configuration file and the files that it names: all \
+            that a restore needs, except for secrets and for credentials that systemd passes. --with-secrets adds the \
+            key ring and the files with secrets, in plain text: encrypt such an archive, or keep it where you keep \
+            passwords. While it is made it takes the space of two copies. docs/operate.md#back-up-and-restore says how \
+            to restore one.
+
+            With --keep the operand is a folder. The copy is named by its time, such as \
+            refresh-worker-20270131T030000Z.tar, and older copies of this name are removed. \
+            refresh-worker-backup.timer does this every night.
             """,
-        operands: [.file("the file to create")],
-        options: [.jsonObject],
-        settings: [.config, .database, .logLevel],
-        examples: ["refresh-worker backup /var/backups/grants.sqlite": "a copy for tonight"],
-        exitCodes: .ofDatabase(.cannotCreate)
+        operands: [.file("the file to create; with --keep the folder for it")],
+        options: [
+            .toggle("archive", "a tar file with the configuration as well"),
+            .toggle("with-secrets", "with --archive: the key ring and files with secrets too, in plain text"),
+            OptionSpecification("keep", .number(1...10_000), "keep this many copies in the folder, no older ones"),
+            .jsonObject,
+        ],
+        settings: [.config, .database, .keyFile, .logLevel],
+        examples: [
+            "refresh-worker backup /var/backups/grants.sqlite": "a copy for tonight",
+            "refresh-worker backup --archive --keep 14 /var/lib/refresh-worker/backups": "every night, for two weeks",
+            "refresh-worker backup --archive --with-secrets /var/lib/refresh-worker/all.tar":
+                "everything, to move to another machine",
+        ],
+        exitCodes: .ofDatabase(.cannotCreate),
+        check: { arguments throws(CommandError) in
+            guard arguments.has("archive") || !arguments.has("with-secrets") else {
+                throw arguments.refusal(["--with-secrets needs --archive: a copy of the database has no other files"])
+            }
+        }
     ) { arguments, context in
-        let file = arguments.operand
+        let (isArchive, now) = (arguments.has("archive"), context.time.now)
+        let ending = isArchive ? ".tar" : ".sqlite"
+        let keep = arguments["keep"].flatMap { Int($0) }
+        let file = arguments.operand + (keep == nil ? "" : "/" + BackupSeries.name(at: now, ending: ending))
         guard let database = context.configuration.database.file else {
             throw CommandError(notBackedUp: context.configuration.database, to: file)
         }
@@ -26,33 +54,59 @@ extension Command {
         guard context.inputs.files.exists(database) else {
             throw CommandError(missing: context.configuration.database)
         }
-        let progress = TerminalProgress()
-        let store = try await context.openFile(database, time: context.time)
-        try await CommandContext.using(store) {
-            // The results of a spill file hold tokens that are newer than those in the database.
-            if try await store.movedTo == nil {
-                try await context.recoverResults(into: store, of: .file(database), use: .changing)
-            }
-            defer { progress.clear() }
+        let (plain, secret) = context.configuration.restoredFiles(
+            credentialsDirectory: context.inputs.environment[Setting.credentialsDirectoryName]
+        )
+        let files = isArchive ? plain + (arguments.has("with-secrets") ? secret : []) : []
+        try await context.copyDatabase(database, to: isArchive ? file + ".database" : file)
+        if isArchive {
+            defer { _ = unsafe unlink(file + ".database") }
             do {
-                try await store.backup(to: file) { copied, all in
-                    let percent = all > 0 ? copied * 100 / all : 100
-                    progress.show("copied \(copied) of \(all) pages (\(percent) %)")
-                }
-            } catch let error as StoreError {
-                throw CommandError(notBackedUp: error)
+                try await BlockingCallQueue.files.run { try archive(files, andCopyOf: database, in: file) }
+            } catch {
+                throw CommandError(.cannotCreate, "\(file) was not made: \(error)")
             }
+        }
+        var removed: [String] = []
+        if let keep {
+            let names = try SpillFile.names(in: arguments.operand)
+            removed = BackupSeries.superfluous(among: names, keeping: keep, ending: ending, at: now)
+            for name in removed { try SpillFile.remove("\(arguments.operand)/\(name)") }
         }
         let bytes = try FileStatus.of(file)?.size ?? 0
-        let text = """
-            copied the database to \(file), \(bytes.inBytes)
-            Its tokens stay sealed: the copy is useless without the key ring. Keep both, in different places.
-            """
-        context.answer(text) { line in
+        let missing = (isArchive ? [] : plain) + (arguments.has("with-secrets") ? [] : secret)
+        let secrecy =
+            missing.isEmpty
+            ? "It holds keys in plain text, with which every token in it can be used: encrypt it."
+            : "Its tokens stay sealed. A restore also needs, from copies in another place: "
+                + missing.joined(separator: ", ")
+        let text = [
+            "copied the database\(files.map { ", \($0)" }.joined()) to \(file), \(bytes.inBytes)",
+            secrecy,
+            removed.isEmpty ? nil : "removed \(removed.joined(separator: ", "))",
+        ]
+        context.answer(text.compactMap(\.self).joined(separator: "\n")) { line in
             line.field("file", file)
             line.field("bytes", bytes)
+            line.array("files") { array in ([database] + files).forEach { array.element($0) } }
+            line.array("other_files") { array in missing.forEach { array.element($0) } }
+            line.array("removed") { array in removed.forEach { array.element($0) } }
         }
         return .success
+    }
+
+    /// Writes the archive under a name of its own, and gives it the file's name when it is complete.
+    private static func archive(_ files: [String], andCopyOf database: String, in file: String) throws {
+        let temporary = file + ".partial"
+        let archive = try BackupArchive(creating: temporary)
+        do {
+            try archive.add(FileStatus.restorable(database), contentOf: file + ".database")
+            for path in files { try archive.add(FileStatus.restorable(path)) }
+            try archive.publish(as: file)
+        } catch {
+            unsafe unlink(temporary)
+            throw error
+        }
     }
 
     /// Throws errors that are clearer than SQLite's own.
@@ -72,6 +126,28 @@ extension Command {
                 .cannotCreate,
                 "\(file) cannot be created, because this user may not write in \(folder): choose another folder"
             )
+        }
+    }
+}
+
+extension CommandContext {
+    fileprivate func copyDatabase(_ database: String, to file: String) async throws {
+        let progress = TerminalProgress()
+        let store = try await openFile(database, time: time)
+        try await Self.using(store) {
+            // The results of a spill file hold tokens that are newer than those in the database.
+            if try await store.movedTo == nil {
+                try await recoverResults(into: store, of: .file(database), use: .changing)
+            }
+            defer { progress.clear() }
+            do {
+                try await store.backup(to: file) { copied, all in
+                    let percent = all > 0 ? copied * 100 / all : 100
+                    progress.show("copied \(copied) of \(all) pages (\(percent) %)")
+                }
+            } catch let error as StoreError {
+                throw CommandError(notBackedUp: error)
+            }
         }
     }
 }

@@ -9,32 +9,54 @@ extension Command {
         words: ["users", "list"],
         summary: "list the stored users",
         discussion: """
-            Lists every user by id, with e-mail address, name, last sign-in and creation. A deleted user stays in the \
-            list for a while, with the id alone. On a terminal the columns fit its width; in a pipe or a file no text \
+            Lists the users by id, with e-mail address, name, last sign-in and creation: every user, or those that fit \
+            all of the options. A deleted user stays in the list for a while, with the id alone. On a terminal the columns fit its width; in a pipe or a file no text \
             is cut.
             """,
-        options: [.json],
+        options: [
+            .json,
+            OptionSpecification(
+                "state",
+                .choice(userStates, as: "STATE"),
+                "only users in this state: " + userStates.joined(separator: ", ")
+            ),
+            .email("users"),
+            OptionSpecification("limit", .number(1...1_000_000), "at most this many users"),
+        ],
         settings: [.config, .database, .logLevel],
         examples: [
             "refresh-worker users list": "a table of all users",
+            "refresh-worker users list --email alice@example.com": "who writes to you from this address?",
             "refresh-worker users list --json | jq -r 'select(.email_verified == false) .user_id'":
                 "the users whose e-mail address is not verified",
         ],
         exitCodes: .ofDatabase()
-    ) { _, context in
+    ) { arguments, context in
+        let (state, email, limit) = (arguments["state"], arguments["email"], arguments["limit"].flatMap { Int($0) })
         let count = try await context.withExistingStore(for: .reading) { store in
-            var list = Listing(userColumns, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
+            var list = Listing(userColumns, limit: limit, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
             var last: String?
             while true {
-                let page = try await store.users(after: last, atMost: GrantPages.usualSize)
-                guard let lastUser = page.last else { return list.count }
-                last = lastUser.id
-                _ = try await list.print(page, at: context.time.now)
+                let page =
+                    if let email {
+                        try await store.users(withEmail: email)
+                    } else {
+                        try await store.users(after: last, atMost: GrantPages.usualSize)
+                    }
+                let fitting = page.filter { state == nil || $0.status == state }
+                let wantsMore = try await list.print(fitting, at: context.time.now)
+                last = page.last?.id
+                guard wantsMore, last != nil, email == nil else { return list.count }
             }
         }
-        if count == 0 && !context.printsJSON { Output.error.line("no user is stored") }
+        if count == 0 && !context.printsJSON {
+            let selectsAll = state == nil && email == nil
+            Output.error.line(selectsAll ? "no user is stored" : "no stored user fits all of these options")
+        }
         return .success
     }
+
+    private static let userStates = ["active", "inactive", "deleted"]
 
     private static let userColumns: [Listing<User>.Column] = [
         .init(title: "USER", narrowest: 12) { user, _ in user.id.escapedForTerminal },
@@ -138,36 +160,42 @@ extension Command {
             accepted. This cannot be undone.
 
             If another stored grant has the same Google account, and a client of the same Cloud project, nothing is \
-            revoked at Google, because that would end the other grant too. SIGTERM and SIGINT stop it without waiting for Google's answer; a \
-            running worker revokes the grant later.
+            revoked at Google, because that would end the other grant too. On a terminal it asks before. SIGTERM and \
+            SIGINT stop it without waiting for Google's answer; a running worker revokes the grant later.
             """,
         operands: [.user("the user to delete")],
-        options: [.json],
+        options: [.dryRun, .yes, .json],
         settings: [
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .noticeURL, .caFile,
             .logLevel,
         ],
-        examples: ["refresh-worker users delete alice": "delete alice at alice's request"],
+        examples: [
+            "refresh-worker users delete alice --dry-run": "what would be deleted?",
+            "refresh-worker users delete alice": "delete alice at alice's request",
+        ],
         exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
     ) { arguments, context in
         let id = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
-        let outcome: AccountDeletion
-        do {
-            let deleted = try await store.transact { transaction in
-                try AccountDeletion.delete(user: id, in: transaction, at: now)
-            }
-            guard let deleted else { throw CommandError(unknownUser: id) }
-            outcome = deleted
-        } catch {
-            await store.close()
-            throw error
+        func sessions(_ deletion: AccountDeletion) -> String {
+            deletion.endedSessions == 1 ? "1 session" : "\(deletion.endedSessions) sessions"
+        }
+        func plan(_ deletion: AccountDeletion) -> String {
+            let grant = deletion.plannedEnd.map { ", and end the grant here\($0.planClause)" } ?? ""
+            return "delete user \(DisplayedText(id)) and \(sessions(deletion))\(grant)"
+        }
+        let missing = CommandError(unknownUser: id)
+        let (outcome, isStored) = try await context.change(store, arguments, missing: missing, plan: plan) {
+            try AccountDeletion.delete(user: id, in: $0, at: now)
+        }
+        guard isStored else {
+            context.answer("would \(plan(outcome))") { outcome.write(to: &$0, ofUser: id, outcome.plannedEnd) }
+            return .success
         }
         func print(_ end: RevocationEnd?) {
-            let sessions = outcome.endedSessions == 1 ? "1 session" : "\(outcome.endedSessions) sessions"
             let grant = end.map { "the grant is disconnected here\($0.clause)" } ?? "there was no grant"
-            context.answer("deleted user \(DisplayedText(id)) and \(sessions); \(grant)") { line in
+            context.answer("deleted user \(DisplayedText(id)) and \(sessions(outcome)); \(grant)") { line in
                 outcome.write(to: &line, ofUser: id, end)
             }
         }

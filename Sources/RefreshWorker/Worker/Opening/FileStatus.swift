@@ -64,6 +64,14 @@ struct FileStatus: Equatable, Sendable {
         return unsafe String(cString: resolved)
     }
 
+    /// Returns the absolute path without links among its folders.
+    ///
+    /// A link in the last place stays: a file that is restored to this path is found under the configured name.
+    static func restorable(_ path: String) -> String {
+        let folder = absolute(folder(of: path))
+        return (folder == "/" ? "" : folder) + "/" + (path.split(separator: "/").last ?? "")
+    }
+
     /// Returns the path that symbolic links lead to.
     ///
     /// Nothing has to exist there.

@@ -37,7 +37,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .userMustAct: "the user must act: sign in again, or have the grant unblocked"
         case .configuration: "the configuration is wrong: a setting, the key ring or the database"
         case .hungUp: "SIGHUP stopped the command"
-        case .interrupted: "SIGINT stopped the command"
+        case .interrupted: "SIGINT, or a person's answer to a question, stopped the command"
         case .terminated: "SIGTERM stopped the command"
         }
     }

@@ -1,0 +1,190 @@
+import Base
+import Crypto
+import Glibc
+
+/// A tar archive of files, each under its absolute path, so that root restores all of them with
+/// `tar --extract --directory /`.
+///
+/// Written in the form of POSIX (https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html, ustar), which every
+/// tar reads. The kernel copies the contents, so that no secret passes through this process.
+struct BackupArchive: ~Copyable {
+    private static let blockSize = 512
+
+    private let descriptor: Int32
+    private let path: String
+
+    /// Creates the file, which only its owner can read.
+    init(creating path: String) throws(SystemCallError) {
+        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw SystemCallError(call: "open of \(path)", code: errno) }
+        self.path = path
+    }
+
+    deinit { close(descriptor) }
+
+    /// Adds a file under an absolute path.
+    ///
+    /// The content can come from a copy of it.
+    func add(_ file: String, contentOf copy: String? = nil) throws {
+        var facts = stat()
+        guard unsafe stat(file, &facts) == 0 else { throw SystemCallError(call: "stat of \(file)", code: errno) }
+        let source = copy ?? file
+        let input = unsafe open(source, O_RDONLY | O_CLOEXEC)
+        guard input >= 0 else { throw SystemCallError(call: "open of \(source)", code: errno) }
+        defer { close(input) }
+        var content = stat()
+        guard unsafe fstat(input, &content) == 0 else { throw SystemCallError(call: "fstat of \(source)", code: errno) }
+        guard content.st_mode & S_IFMT == S_IFREG else { throw FileError("\(source) is no file", path: source) }
+        let header = TarHeader(
+            path: file,
+            mode: facts.st_mode & 0o7777,
+            user: (facts.st_uid, try ServiceUser(id: facts.st_uid)?.name ?? ""),
+            group: (facts.st_gid, Self.name(ofGroup: facts.st_gid)),
+            size: Int64(content.st_size),
+            modifiedAt: Int64(facts.st_mtim.tv_sec)
+        )
+        guard let block = header.block else {
+            throw FileError("\(file) has a path that is too long for an archive", path: file)
+        }
+        try write(block)
+        var rest = content.st_size
+        while rest > 0 {
+            let count = sendfile(descriptor, input, nil, min(rest, 1 << 30))
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw SystemCallError(call: "copy of \(source) to \(path)", code: errno) }
+            guard count > 0 else { throw FileError("\(source) became shorter while it was copied", path: source) }
+            rest -= count
+        }
+        let excess = content.st_size % Self.blockSize
+        if excess > 0 { try write([UInt8](repeating: 0, count: Self.blockSize - excess)) }
+    }
+
+    /// Writes the end, and gives the durable file its name.
+    ///
+    /// An existing file is never replaced.
+    consuming func publish(as name: String) throws(SystemCallError) {
+        try write([UInt8](repeating: 0, count: 2 * Self.blockSize))
+        guard fsync(descriptor) == 0 else { throw SystemCallError(call: "fsync of \(path)", code: errno) }
+        guard unsafe link(path, name) == 0 else { throw SystemCallError(call: "link to \(name)", code: errno) }
+        unsafe unlink(path)
+        let folder = unsafe open(FileStatus.folder(of: name), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { throw SystemCallError(call: "open of the folder of \(name)", code: errno) }
+        defer { close(folder) }
+        guard fsync(folder) == 0 else { throw SystemCallError(call: "fsync of the folder of \(name)", code: errno) }
+    }
+
+    private func write(_ bytes: [UInt8]) throws(SystemCallError) {
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes[written...].withUnsafeBytes { rest in
+                unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+            }
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw SystemCallError(call: "write to \(path)", code: errno) }
+            written += count
+        }
+    }
+
+    /// A name finds the group on a machine where it has another number.
+    private static func name(ofGroup id: gid_t) -> String {
+        guard let entry = unsafe getgrgid(id) else { return "" }
+        return unsafe String(cString: entry.pointee.gr_name)
+    }
+}
+
+/// What an archive says about a file before its content.
+struct TarHeader {
+    /// The absolute path.
+    var path: String
+    var mode: UInt32
+    var user: (id: UInt32, name: String)
+    var group: (id: UInt32, name: String)
+    var size: Int64
+    /// Seconds since 1970.
+    var modifiedAt: Int64
+
+    /// The block of 512 bytes, or `nil` if the path is too long.
+    var block: [UInt8]? {
+        guard let (prefix, name) = parts else { return nil }
+        var block = [UInt8](repeating: 0, count: 512)
+        func put(_ bytes: some Sequence<UInt8>, at offset: Int) {
+            for (index, byte) in bytes.enumerated() { block[offset + index] = byte }
+        }
+        /// Octal digits, and a zero byte at the end of the field.
+        func put(octal value: some BinaryInteger, at offset: Int, width: Int) {
+            let digits = String(max(0, value), radix: 8)
+            put((String(repeating: "0", count: max(0, width - 1 - digits.count)) + digits).utf8, at: offset)
+        }
+        put(name, at: 0)
+        put(octal: mode, at: 100, width: 8)
+        put(octal: user.id & 0o7777777, at: 108, width: 8)
+        put(octal: group.id & 0o7777777, at: 116, width: 8)
+        if size < 0o100_000_000_000 {
+            put(octal: size, at: 124, width: 12)
+        } else {
+            // The form of GNU for 8 GiB and more: a mark, and the number with the big end first.
+            put([0x80], at: 124)
+            put((0..<8).map { UInt8(truncatingIfNeeded: size >> (56 - 8 * $0)) }, at: 128)
+        }
+        put(octal: modifiedAt, at: 136, width: 12)
+        put("        0".utf8, at: 148)
+        put("ustar\u{0}00".utf8, at: 257)
+        put(user.name.utf8.prefix(31), at: 265)
+        put(group.name.utf8.prefix(31), at: 297)
+        put(prefix, at: 345)
+        // Computed with blanks in its own place.
+        put(octal: block.reduce(0) { $0 + Int($1) }, at: 148, width: 7)
+        block[154] = 0
+        return block
+    }
+
+    /// The path without its first slash, as the parts before and after a slash that fit their fields.
+    private var parts: (prefix: ArraySlice<UInt8>, name: ArraySlice<UInt8>)? {
+        let bytes = Array(path.utf8.drop { $0 == UInt8(ascii: "/") })
+        if bytes.count <= 100 { return ([], bytes[...]) }
+        let slashes = bytes.indices.filter { bytes[$0] == UInt8(ascii: "/") }
+        guard let slash = slashes.first(where: { bytes.count - $0 - 1 <= 100 }), slash <= 155, slash < bytes.count - 1
+        else { return nil }
+        return (bytes[..<slash], bytes[(slash + 1)...])
+    }
+}
+
+extension Configuration {
+    /// The files beside the database that a restore needs, without systemd's credentials.
+    ///
+    /// The secret ones open or sign something. A services file has hashes of random credentials.
+    func restoredFiles(credentialsDirectory: String?) -> (open: [String], secret: [String]) {
+        func paths(_ files: [String?]) -> [String] {
+            files.compactMap(\.self).filter { file in credentialsDirectory.map { !file.hasPrefix($0) } ?? true }
+        }
+        let keySets = appKeys.map { location -> String? in if case .file(let path) = location { path } else { nil } }
+        return (
+            paths([configurationFile, caFile, internalCertificateFile, servicesFile] + keySets),
+            paths([keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, internalKeyFile])
+        )
+    }
+}
+
+/// The copies that a nightly backup leaves in its folder.
+enum BackupSeries {
+    private static let prefix = "refresh-worker-"
+
+    /// The name of a copy that was begun at an instant.
+    ///
+    /// Names sort by time.
+    static func name(at now: Timestamp, ending: String) -> String { prefix + stamp(now) + ending }
+
+    /// Returns the names to remove: complete copies beyond the latest ones, and what a killed backup has left, once it is
+    /// a day old.
+    static func superfluous(among names: [String], keeping count: Int, ending: String, at now: Timestamp) -> [String] {
+        let own = names.filter { $0.hasPrefix(prefix) }.sorted()
+        let copies = own.filter { $0.count == name(at: now, ending: ending).count && $0.hasSuffix(ending) }
+        let former = name(at: now - .seconds(86_400), ending: "")
+        let leftovers = own.filter { $0.contains(ending + ".") && $0 < former }
+        return copies.dropLast(count) + leftovers
+    }
+
+    private static func stamp(_ time: Timestamp) -> String {
+        time.iso8601Seconds.filter { $0 != "-" && $0 != ":" }
+    }
+}
