@@ -33,21 +33,14 @@ package struct Finding: Hashable, Sendable {
         case metricsLogFailing = "metrics_log_failing"
         case noticesStuck = "notices_stuck"
         case securityEventsSilent = "security_events_silent"
-        case securityEventsUnverified = "security_events_unverified"
-        case sqliteLogResetBug = "sqlite_log_reset_bug"
         case diskNearlyFull = "disk_nearly_full"
-
-        /// `true` if the finding is shown and does not change the verdict.
-        ///
-        /// It can hold for months without harm. If it changed the verdict, monitors would ignore the verdict.
-        var isAdvisory: Bool { [.sqliteLogResetBug, .securityEventsUnverified].contains(self) }
 
         /// `true` if `doctor` has a closer check of its own, or is run in this situation: before a start, no worker is
         /// running.
         var isCheckedByDoctor: Bool {
             switch self {
             case .noWorker, .keyRingUnreadable, .keysMissing, .rotationUnfinished, .resultsSpilled, .diskNearlyFull,
-                .sqliteLogResetBug, .databaseUnusable:
+                .databaseUnusable:
                 true
             default: false
             }
@@ -65,10 +58,10 @@ package struct Finding: Hashable, Sendable {
             case .workerLacksKey, .rotationUnfinished: "refresh-worker keys list"
             case .keysMissing: "refresh-worker grants list --unreadable"
             case .keyRingUnreadable, .databaseUnusable, .resultsWaiting, .resultsSpilled, .metricsLogFailing,
-                .sqliteLogResetBug, .diskNearlyFull:
+                .diskNearlyFull:
                 "refresh-worker doctor"
             case .noticesStuck: "journalctl -u refresh-worker --since -1h"
-            case .securityEventsSilent, .securityEventsUnverified: "refresh-worker google-events status"
+            case .securityEventsSilent: "refresh-worker google-events status"
             }
         }
 
@@ -99,19 +92,25 @@ package struct Finding: Hashable, Sendable {
     var client: String?
     /// A command that shows more.
     package var command: String
-    /// `true` if it does not change the verdict.
-    package var isAdvisory = false
+    package var severity: Severity
     /// `true` if `doctor` leaves it to its own checks.
     package var isCheckedByDoctor = false
 
-    init(_ kind: Kind, _ text: String, since: Timestamp? = nil, count: Int = 1, client: String? = nil) {
+    init(
+        _ kind: Kind,
+        _ text: String,
+        since: Timestamp? = nil,
+        count: Int = 1,
+        client: String? = nil,
+        severity: Severity? = nil
+    ) {
         self.kind = kind.rawValue
         self.text = text
         self.since = since
         self.count = count
         self.client = client
         command = kind.command
-        isAdvisory = kind.isAdvisory
+        self.severity = severity ?? kind.severity
         isCheckedByDoctor = kind.isCheckedByDoctor
     }
 
@@ -122,8 +121,8 @@ package struct Finding: Hashable, Sendable {
         count = alarm.count
         client = alarm.client.isEmpty ? nil : alarm.client
         command = "refresh-worker doctor"
-        // It is usual until the app is published.
-        isAdvisory = alarm.kind == .projectInTesting
+        severity = alarm.kind.severity
+        isCheckedByDoctor = alarm.kind == .projectInTesting
     }
 
     /// The section of the runbook.
@@ -132,7 +131,7 @@ package struct Finding: Hashable, Sendable {
     func write(into line: inout JSONLine) {
         line.field("kind", kind)
         line.field("text", text)
-        line.field("advisory", isAdvisory)
+        line.field("severity", severity.rawValue)
         line.fieldOrNull("since", since?.iso8601)
         line.field("count", count)
         line.fieldOrNull("client_id", client)
@@ -142,28 +141,32 @@ package struct Finding: Hashable, Sendable {
 }
 
 extension [Finding] {
-    /// `true` if no finding changes the verdict.
-    package var isWell: Bool { allSatisfy(\.isAdvisory) }
-
     /// Writes the verdict, as a word for programs, and the findings.
     package func write(into line: inout JSONLine) {
-        line.field("verdict", isWell ? "ok" : "attention")
+        line.field("verdict", severity?.rawValue ?? "ok")
         line.objects("concerns", self) { $0.write(into: &$1) }
     }
 }
 
-/// What follows from a snapshot: the same findings for `status`, `/readyz`, the metrics, `doctor` and the status page.
+/// What follows from a snapshot, the most urgent first: the same findings for `status`, `/readyz`, the metrics, `doctor`
+/// and the status page.
+///
+/// `doctor` also shows what nobody has to act on. Here it would hold for months, and people would ignore the verdict.
 extension StatusSnapshot {
     /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
     private static let tolerableLateness: Duration = .seconds(60)
     /// The same limit between two passes of `--run-once`, which cron might start every few minutes.
     private static let tolerablePassInterval: Duration = .seconds(600)
+    /// A grant that is due for longer can be without a token (`DuePolicy.margin`).
+    private static let harmlessLateness: Duration = .seconds(300)
     /// The free space below which a person should free some.
     package static let nearlyFull: Int64 = 256 << 20
     /// Two lifetimes of an access token: a client id that works has a success in this time.
     private static let twoPeriods: Duration = .seconds(2 * 3600)
     /// More than a tenth of the connected grants, and at least three: a few users' trouble is usual.
     private static let tolerableRetrying = (share: 0.1, count: 3)
+    /// Of a Cloud project in testing, a seventh of the refresh tokens ends within each day.
+    private static let tolerableEnding = (share: 0.2, count: 3)
     /// As many grants as a wave has at least: one or two can be users who left.
     private static let fewestInDoubt = 3
     private static let tolerableNoticeAge: Duration = .seconds(3600)
@@ -184,7 +187,8 @@ extension StatusSnapshot {
                         && (finding.client ?? alarm.client) == alarm.client
                 }
         }
-        return found + alarms.map { Finding($0) }
+        let all = found + alarms.map { Finding($0) }
+        return Severity.allCases.flatMap { severity in all.filter { $0.severity == severity } }
     }
 
     /// `true` if the stored state shows that the cause is over: the process that raised the alarm might not know, or
@@ -318,11 +322,24 @@ extension StatusSnapshot {
         }
         if workers?.isEmpty != true, let due = grants.oldestDueAt, at - due > tolerableLateness {
             let text = "the oldest due grant has waited \(age(due))"
-            found.append(Finding(.grantsOverdue, text, since: due, count: grants.due))
+            let severity: Severity = at - due > Self.harmlessLateness ? .soon : .tomorrow
+            found.append(Finding(.grantsOverdue, text, since: due, count: grants.due, severity: severity))
         }
         if grants.refreshTokensEnding > 0 {
-            let text = "refresh tokens that end within three days: \(grants.refreshTokensEnding)"
-            found.append(Finding(.refreshTokensEnding, text, count: grants.refreshTokensEnding))
+            let ending = grants.refreshTokensEndingWithinDay
+            let isNear =
+                ending >= Self.tolerableEnding.count
+                && Double(ending) > Self.tolerableEnding.share * Double(grants.connected)
+            let text =
+                "refresh tokens that end within three days: \(grants.refreshTokensEnding), of them within a day: \(ending)"
+            found.append(
+                Finding(
+                    .refreshTokensEnding,
+                    text,
+                    count: grants.refreshTokensEnding,
+                    severity: isNear ? .soon : .tomorrow
+                )
+            )
         }
         if grants.idle > 0 {
             let text =
@@ -343,10 +360,6 @@ extension StatusSnapshot {
             let text =
                 "the backend has not accepted a notice for \(age(oldest)): see the event notice in the metrics log"
             found.append(Finding(.noticesStuck, text, since: oldest, count: notices.count))
-        }
-        if receivesSecurityEvents, lastSecurityEventAt == nil {
-            let text = "no security event was ever received: if you use them, run: refresh-worker google-events verify"
-            found.append(Finding(.securityEventsUnverified, text))
         }
         if receivesSecurityEvents, let last = lastSecurityEventAt, at - last > Self.tolerableSilence {
             let text = "no security event came for \(age(last)): run: refresh-worker google-events verify"
@@ -381,11 +394,6 @@ extension StatusSnapshot {
         }
         if let freeSpace, freeSpace < Self.nearlyFull {
             found.append(Finding(.diskNearlyFull, "only \(freeSpace >> 20) MiB are free on the database's disk"))
-        }
-        if let faultySQLite {
-            let text =
-                "SQLite \(faultySQLite) has the WAL-reset bug: this program avoids it; let no other program write to the database"
-            found.append(Finding(.sqliteLogResetBug, text))
         }
         return found
     }

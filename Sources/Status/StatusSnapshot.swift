@@ -40,8 +40,6 @@ package struct StatusSnapshot: Sendable {
     package var schema: Int?
     /// The free bytes on the disk of the database, or `nil` for a server.
     package var freeSpace: Int64?
-    /// The version of a SQLite library with the WAL-reset bug, if the database is a file.
-    package var faultySQLite: String?
     package var process = ProcessStatus()
 
     package init(at: Timestamp) {

@@ -18,6 +18,8 @@ package struct GrantStatistics: Hashable, Sendable {
     package var oldestDueAt: Timestamp?
     /// The number of connected grants whose refresh token expires soon.
     package var refreshTokensEnding = 0
+    /// The number of those whose refresh token expires within a day.
+    package var refreshTokensEndingWithinDay = 0
     /// The number of connected grants that were not refreshed for so long that Google might end them.
     package var idle = 0
     /// The connected grants without a valid access token.

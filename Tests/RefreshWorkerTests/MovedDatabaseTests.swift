@@ -63,7 +63,7 @@ struct MovedDatabaseTests {
                 #expect(try await context.run(command) == .success, "\(command)")
             }
             // No worker runs on it.
-            #expect(try await context.run(["status", "--json"]) == .concerns)
+            #expect(try await context.run(["status", "--json"]) == .soonWithoutTokens)
             let checks = try await Doctor(context: context).databaseChecks()
             #expect(checks.contains { $0.severity == .fault && "\($0)".contains("was moved to the SQLite file") })
         }

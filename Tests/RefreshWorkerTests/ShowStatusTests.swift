@@ -64,7 +64,7 @@ struct ShowStatusTests {
     @Test("there are no findings if all is well")
     func well() {
         #expect(Self.quiet.findings == [])
-        #expect(Self.quiet.text.contains("verdict    all is well"))
+        #expect(Self.quiet.text.contains("verdict    All is well"))
     }
 
     @Test(
@@ -104,17 +104,17 @@ struct ShowStatusTests {
         let findings = snapshot.findings
         #expect(findings.count == 1, "\(situation)")
         #expect(findings.first?.text.contains(text) == true, "\(situation): \(findings)")
-        #expect(snapshot.text.contains("needs attention"))
+        #expect(snapshot.text.contains("verdict    \(findings[0].severity.verdict):\n  - \(findings[0].severity): "))
     }
 
     @Test("a short lateness is not a finding, with a worker or before cron's next pass")
     func tolerance() {
-        #expect(Self.changed { $0.due(for: .seconds(60), workers: [Self.worker]) }.findings.isWell)
+        #expect(Self.changed { $0.due(for: .seconds(60), workers: [Self.worker]) }.findings.isEmpty)
         let betweenPasses = Self.changed {
             $0.due(for: .seconds(600), workers: [])
             $0.lastPassAt = Self.now - .seconds(120)
         }
-        #expect(betweenPasses.findings.isWell)
+        #expect(betweenPasses.findings.isEmpty)
     }
 
     private static var failing: ClientHealth {
@@ -147,7 +147,7 @@ struct ShowStatusTests {
             $0.spilledFiles = [Self.setAside]
         }
         let object = try #require(JSONValue.object(in: snapshot.json.bytes))
-        #expect(object["verdict"]?.string == "attention")
+        #expect(object["verdict"]?.string == "soon")
         #expect(object["concerns"]?.array?.count == 3)
         #expect(object["grants"]?["total"]?.integer == 3)
         #expect(object["grants"]?["active"]?.integer == 3)
@@ -220,7 +220,8 @@ struct ShowStatusTests {
         #expect(
             next.lines(of: changes, asJSON: false) == [
                 "2027-01-15T08:00:00Z  grants: 2 active, 1 retrying", "2027-01-15T08:00:00Z  workers: none running",
-                "2027-01-15T08:00:00Z  verdict: needs attention: no_worker", "2027-01-15T08:00:00Z  client 'c': gone",
+                "2027-01-15T08:00:00Z  verdict: Users will soon be without tokens: no_worker",
+                "2027-01-15T08:00:00Z  client 'c': gone",
             ]
         )
         #expect(next.lines(of: changes, asJSON: true) == [next.json.text])

@@ -106,6 +106,9 @@ struct FindingTests {
             ("pause", observed { $0.clients[0].pause = .seconds(3) }, ["client_paused"]),
             ("slowed", observed { $0.clients[0].isSlowed = true }, ["client_slowed"]),
             ("overdue", observed { $0.grants.oldestDueAt = now - .seconds(61) }, ["grants_overdue"]),
+            (
+                "no security event ever, which many apps do not use", observed { $0.lastSecurityEventAt = nil }, []
+            ),
             ("no worker, and nothing is due", observed { $0.workers = [] }, ["no_worker"]),
             (
                 "between two passes",
@@ -187,26 +190,76 @@ struct FindingTests {
         let findings = observed.findings
         #expect(findings.map(\.kind) == kinds, "\(situation)")
         let verdict = JSONValue.object(in: observed.json.bytes)?["verdict"]?.string
-        #expect(verdict == (kinds.isEmpty ? "ok" : "attention"))
+        #expect(verdict == findings.severity?.rawValue ?? "ok")
+    }
+
+    /// What a fleet shows minutes after Google revoked a share of its grants: those that were due are in doubt.
+    private static func wave(of refused: Int, among grants: Int) -> StatusSnapshot {
+        observed {
+            $0.grants.byState = [.active: grants - refused, .retrying: refused]
+            $0.grants.inDoubt = ["c": refused]
+        }
+    }
+
+    /// A Cloud project in testing with 70 users.
+    private static func ending(_ count: Int, withinDay near: Int) -> StatusSnapshot {
+        observed {
+            $0.grants.byState = [.active: 70]
+            $0.grants.refreshTokensEnding = count
+            $0.grants.refreshTokensEndingWithinDay = near
+        }
     }
 
     @Test(
-        "An advisory finding is shown, and the verdict stays ok",
+        "The verdict is the severity of the most urgent finding, which comes first",
         arguments: [
-            (observed { $0.faultySQLite = "3.40.1" }, "sqlite_log_reset_bug"),
-            (observed { $0.lastSecurityEventAt = nil }, "security_events_unverified"),
-            (observed { $0.grants.consentEnds = inTesting }, "project_in_testing"),
+            ("all is well", observed(), nil),
+            ("users are without tokens", expired(2, for: .seconds(61)), .now),
+            ("an outage", observed { $0.clients[0].breaker = .open("endpoint_failing") }, .soon),
+            ("a slow pace", observed { $0.clients[0].isSlowed = true }, .tomorrow),
             (
+                "all at once",
+                observed {
+                    $0.clients[0].isSlowed = true
+                    $0.clients[0].breaker = .open("endpoint_failing")
+                    $0.process.isMetricsLogFailing = true
+                }, .now
+            ),
+            ("late by less than the margin", observed { $0.grants.oldestDueAt = now - .seconds(300) }, .tomorrow),
+            ("late by more", observed { $0.grants.oldestDueAt = now - .seconds(301) }, .soon),
+            ("3 % of 60 users", wave(of: 2, among: 60), nil),
+            ("15 % of 60 users", wave(of: 9, among: 60), .soon),
+            ("50 % of 60 users", wave(of: 30, among: 60), .soon),
+            ("3 % of a million users", wave(of: 30_000, among: 1_000_000), .soon),
+            ("15 % of a million users", wave(of: 150_000, among: 1_000_000), .soon),
+            ("50 % of a million users", wave(of: 500_000, among: 1_000_000), .soon),
+            ("a seventh ends each day, as in testing", ending(30, withinDay: 10), .tomorrow),
+            ("more than a fifth ends within a day", ending(30, withinDay: 15), .soon),
+            ("two users' tokens end", ending(2, withinDay: 2), .tomorrow),
+            ("a project in testing", observed { $0.grants.consentEnds = inTesting }, .tomorrow),
+            (
+                "the same, with its alarm",
                 observed {
                     $0.grants.consentEnds = inTesting
                     $0.process.alarms = [alarm(.projectInTesting, client: "c")]
-                }, "project_in_testing"
+                }, .tomorrow
             ),
-        ]
+            ("an alarm", observed { $0.process.alarms = [alarm(.unreadableToken)] }, .now),
+        ] as [(String, StatusSnapshot, Severity?)]
     )
-    func advisory(observed: StatusSnapshot, kind: String) {
-        #expect(observed.findings.map(\.kind) == [kind])
-        #expect(observed.findings.isWell)
+    func severity(situation: String, observed: StatusSnapshot, severity: Severity?) {
+        let findings = observed.findings
+        #expect(findings.severity == severity, "\(situation)")
+        #expect(findings.map(\.severity) == findings.map(\.severity).sorted(), "\(situation)")
+    }
+
+    @Test("A project in testing is one finding, also with its alarm")
+    func projectInTesting() {
+        let observed = Self.observed {
+            $0.grants.consentEnds = Self.inTesting
+            $0.process.alarms = [Self.alarm(.projectInTesting, client: "c")]
+        }
+        #expect(observed.findings.map(\.kind) == ["project_in_testing"])
     }
 
     @Test(
@@ -219,7 +272,7 @@ struct FindingTests {
         }
         #expect(open.findings.map(\.kind) == ["breaker_open", "endpoint_failing"])
         let closed = Self.observed { $0.process.alarms = [Self.alarm(.clientFault, client: "c")] }
-        #expect(closed.findings.isWell)
+        #expect(closed.findings.isEmpty)
         let moved = Self.observed {
             $0.clientsInUse = ["c"]
             $0.process.alarms = ["c", "moved"].map { Self.alarm(.clientUnproven, client: $0) }
@@ -233,7 +286,7 @@ struct FindingTests {
     @Test("Spill files that cannot be listed are a finding")
     func unlistedFiles() {
         let findings = Self.observed { $0.spilledFiles = nil }.findings
-        #expect(findings.map(\.kind) == ["results_spilled"] && !findings.isWell)
+        #expect(findings.map(\.kind) == ["results_spilled"])
     }
 
     @Test("A finding is written with its kind, start, count, command and section of the runbook")
@@ -244,6 +297,7 @@ struct FindingTests {
         let object = try #require(JSONValue.object(in: line.bytes))
         #expect(object["kind"]?.string == "grants_expired")
         #expect(object["since"]?.string == "2027-01-15T07:58:30.000Z")
+        #expect(object["severity"]?.string == "now")
         #expect(object["count"]?.integer == 5)
         #expect(object["client_id"] == .null)
         #expect(object["command"]?.string == "refresh-worker grants list --expired --sort since")
@@ -310,7 +364,7 @@ struct FindingRunbookTests {
     private static func alerts() throws -> [String] {
         let rules = URL(filePath: #filePath).appending(path: "../../../deploy/prometheus/refresh-worker.rules.yml")
         let text = try String(contentsOf: rules.standardized, encoding: .utf8)
-        return text.matches(of: /runbook_url: docs\/runbook\.md#([a-z_]+)/).map { String($0.1) }
+        return text.matches(of: /runbook_url: http:.*\/runbook#([a-z_]+)/).map { String($0.1) }
     }
 
     @Test("says in each section how to look, what to do and what not to do")

@@ -74,6 +74,7 @@ struct ScanConformanceTests {
                 due: 5,
                 oldestDueAt: start + .seconds(4),
                 refreshTokensEnding: 1,
+                refreshTokensEndingWithinDay: 1,
                 idle: 4,
                 expired: ExpiredGrants(clients: [
                     "client 0": ExpiredGrants.Client(count: 2, oldest: start + .seconds(3600)),

@@ -14,8 +14,9 @@ extension Command {
         discussion: """
             Reads the database, with or without a running worker. It shows the grants by state, due and overdue, the \
             breaker and the pace of each client id, the live workers and their keys, and refresh tokens that are about \
-            to expire. docs/status.md describes each field of the JSON. The exit code is 0 if all is well, 1 if \
-            something needs attention, and 2 if the status is unknown. Each concern names a section of docs/runbook.md.
+            to expire. docs/status.md describes each field of the JSON. The exit code is 0 if all is well, 4 if \
+            users are without tokens now, 3 if they will be soon, 1 if a person should look tomorrow, and 2 if the \
+            status is unknown. Each concern names a section of docs/runbook.md.
             """,
         options: [
             .toggle("json", "one JSON object instead of text"),
@@ -30,16 +31,16 @@ extension Command {
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             "refresh-worker status": "a report for people",
-            "refresh-worker status --json | jq -r .verdict": "ok or attention, for a monitor",
+            "refresh-worker status --json | jq -r .verdict": "ok, now, soon or tomorrow, for a monitor",
             "refresh-worker status --watch": "during an upgrade or an outage",
         ],
-        exitCodes: [.success, .concerns, .cannotTell, .usage, .configuration]
+        exitCodes: [.success, .lookTomorrow, .cannotTell, .soonWithoutTokens, .withoutTokens, .usage, .configuration]
     ) { arguments, context in
         do {
             if arguments.has("watch") { return try await watch(in: context) }
             let snapshot = try await context.statusSnapshot()
             Output.standard.write(context.printsJSON ? snapshot.json.text + "\n" : snapshot.text)
-            return snapshot.findings.isWell ? .success : .concerns
+            return ExitCode(snapshot.findings.severity)
         } catch {
             // A monitor must not take a status that is unknown for a good or a bad one.
             throw CommandError(.cannotTell, CommandError(error).message)
@@ -93,6 +94,19 @@ extension CommandContext {
             snapshot.schema = schema.flatMap { $0 > 0 ? $0 : nil }
         }
         return snapshot
+    }
+}
+
+extension ExitCode {
+    /// The exit code of `status`.
+    fileprivate init(_ severity: Severity?) {
+        self =
+            switch severity {
+            case nil: .success
+            case .tomorrow: .lookTomorrow
+            case .soon: .soonWithoutTokens
+            case .now: .withoutTokens
+            }
     }
 }
 
@@ -158,9 +172,9 @@ extension StatusSnapshot {
         }
         write("spilled", files ?? ["cannot be listed"], otherwise: "no results wait in files")
         let findings = findings
-        write("verdict", [findings.isWell ? "all is well" : "needs attention:"])
-        for finding in findings.filter({ !$0.isAdvisory }) + findings.filter(\.isAdvisory) {
-            text += "  - \(finding.isAdvisory ? "note: " : "")\(finding.text)\n"
+        write("verdict", [findings.severity.map { "\($0.verdict):" } ?? "All is well"])
+        for finding in findings {
+            text += "  - \(finding.severity): \(finding.text)\n"
             text += "    more: \(finding.command); \(finding.runbook)\n"
         }
         return text
@@ -190,8 +204,9 @@ extension StatusSnapshot {
         }
         let workers = (workers ?? []).map(\.id).sorted().joined(separator: ", ")
         facts.append(("workers", workers.isEmpty ? "none running" : workers))
-        let kinds = findings.filter { !$0.isAdvisory }.map(\.kind).joined(separator: ", ")
-        facts.append(("verdict", kinds.isEmpty ? "all is well" : "needs attention: \(kinds)"))
+        let findings = findings
+        let kinds = findings.map(\.kind).joined(separator: ", ")
+        facts.append(("verdict", findings.severity.map { "\($0.verdict): \(kinds)" } ?? "All is well"))
         return facts
     }
 

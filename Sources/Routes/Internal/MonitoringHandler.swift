@@ -24,7 +24,7 @@ package struct MonitoringHandler: Sendable {
     private static let maximumAge: Duration = .seconds(30)
 
     private let name: String
-    private let version: String
+    let version: String
     let database: DatabaseReadiness
     let engine: RefreshEngine
     private let observe: Observe
@@ -207,7 +207,7 @@ package struct MonitoringHandler: Sendable {
             return snapshot.with(process, at: now).findings
         }
         let own = StatusSnapshot(at: now).with(process, at: now).findings
-        return own.isWell ? nil : own
+        return own.isEmpty ? nil : own
     }
 
     /// Returns the code of the database's problem, or `nil` without one.

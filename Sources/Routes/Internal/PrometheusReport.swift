@@ -13,6 +13,7 @@ struct PrometheusReport {
     private static let maximumClients = 50
 
     var at: Timestamp
+    var version = ""
     var counters: LifetimeCounters
     var droppedLines = 0
     var inFlight = 0
@@ -22,7 +23,10 @@ struct PrometheusReport {
     var grants: GrantStatistics?
     /// The clients as this worker knows them.
     var clients: [ClientStatus] = []
-    var alarms: [CurrentAlarm] = []
+    /// The times that the database took to store results.
+    var commits = DurationBuckets()
+    /// `nil` if no backend is notified, or if the database cannot be read.
+    var notices: PendingNotices?
     /// `nil` until they were looked for once.
     var findings: [Finding]?
     /// `nil` if the internal listener does not use TLS.
@@ -31,6 +35,12 @@ struct PrometheusReport {
     var text: PrometheusText {
         var text = PrometheusText()
         let usage = ProcessUsage.current
+        text.gauge(
+            "refresh_worker_build_info",
+            by: "version",
+            samples: [([version], 1)],
+            help: "Always 1; the label is the version of the program."
+        )
         writeCounters(into: &text)
         writeVerdict(into: &text)
         if let grants { write(grants, into: &text) }
@@ -40,6 +50,21 @@ struct PrometheusReport {
             "Refreshes begun whose result is not stored yet."
         )
         writeClients(into: &text)
+        text.histogram(
+            "refresh_worker_commit_duration_seconds",
+            commits,
+            "Time that the database took to store a batch of results."
+        )
+        text.gauge(
+            "refresh_worker_notices_waiting",
+            notices.map { Double($0.count) },
+            "Users whose notices wait for delivery, at most \(PendingNotices.limit); left out without a backend to notify."
+        )
+        text.gauge(
+            "refresh_worker_oldest_notice_seconds",
+            notices.map { max(.zero, at - ($0.oldest ?? at)).inSeconds },
+            "Time for which the oldest notice waits, 0 if none does."
+        )
         text.gauge(
             "refresh_worker_store_up",
             grants == nil ? 0 : 1,
@@ -54,6 +79,11 @@ struct PrometheusReport {
             "process_start_time_seconds",
             Double(counters.startedAt.milliseconds) / 1000,
             "Time at which the worker started, in seconds since 1970."
+        )
+        text.counter(
+            "process_cpu_seconds_total",
+            samples: [([], usage.cpuTime.inSeconds)],
+            help: "Time that the process has spent on processors."
         )
         text.gauge(
             "process_resident_memory_bytes",
@@ -129,26 +159,18 @@ struct PrometheusReport {
     }
 
     private func writeVerdict(into text: inout PrometheusText) {
-        text.gauge(
-            "refresh_worker_alarms",
-            by: "kind",
-            samples: AlarmKind.allCases.map { kind in ([kind.rawValue], Double(alarms.count { $0.kind == kind })) },
-            help: "Alarms whose cause was seen in the last hour and has not ended."
-        )
+        let counts = Dictionary(grouping: findings ?? []) { [$0.kind, $0.severity.rawValue] }
         text.gauge(
             "refresh_worker_concerns",
             by: "kind",
-            samples: findings.map { findings in
-                Finding.Kind.allCases.map { kind in
-                    ([kind.rawValue], Double(findings.count { $0.kind == kind.rawValue }))
-                }
-            } ?? [],
-            help: "Concerns of the verdict; alarms are not among them."
+            "severity",
+            samples: counts.sorted { $0.key[0] < $1.key[0] }.map { ($0.key, Double($0.value.count)) },
+            help: "Concerns of the verdict, alarms among them, by section of the runbook: `now`, `soon` or `tomorrow`."
         )
         text.gauge(
             "refresh_worker_well",
-            findings.map { $0.isWell ? 1 : 0 },
-            "1 if the verdict is ok, 0 if something needs attention; left out before the first verdict."
+            findings.map { $0.isEmpty ? 1 : 0 },
+            "1 if the verdict is ok, 0 if there is a concern; left out before the first verdict."
         )
     }
 
@@ -238,13 +260,15 @@ extension MonitoringHandler {
         let latest = await lastSnapshot.latestValue()
         let report = PrometheusReport(
             at: time.now,
+            version: version,
             counters: counters.lifetime,
             droppedLines: metrics.droppedLines,
             inFlight: await engine.inFlight,
             waiting: await engine.waiting,
             grants: fresh?.grants,
             clients: clients,
-            alarms: process.alarms.filter { latest?.hasEnded($0) != true },
+            commits: await engine.commitDurations,
+            notices: fresh?.notices,
             findings: findings(of: process, latest),
             certificateExpiresAt: certificateExpiry()
         )

@@ -108,6 +108,11 @@ extension InternalRoutes {
     var statusPageRoutes: [Route] {
         [
             Route("GET", "/") { request, _ in .respond(await page(for: request)) },
+            // Without a credential, because the links of alerts lead here and it is the same for everyone.
+            Route("GET", "/runbook") { _, _ in
+                let headers = [("Content-Type", "text/html; charset=utf-8")] + MonitoringHandler.pageHeaders
+                return .respond(ServerResponse(headers: headers, body: Array(StatusPage.runbook.utf8)))
+            },
             Route("GET", Self.usersPath) { request, _ in .respond(await user(for: request)) },
         ]
     }

@@ -90,6 +90,8 @@ package actor RefreshEngine {
     package var clientStatuses: [ClientStatus] { state.clientStatuses(at: time.sinceBoot, wallClock: time.now) }
     /// The time for which results could not be stored, or `nil` while they can.
     package var failingToStoreFor: Duration? { committer.failingFor }
+    /// The times that the database took to store batches of results.
+    package var commitDurations: DurationBuckets { committer.durations }
     /// The time for which grants could not be claimed, or `nil` while they can.
     package var failingToClaimFor: Duration? { state.claimBackOff.failingFor(at: time.sinceBoot) }
     /// `true` if the last claim or the last commit failed.

@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Storage
 import Synchronization
+import Telemetry
 
 /// Commits results, many in one transaction, and keeps each that contains tokens until it is stored or in the spill
 /// file.
@@ -23,6 +24,8 @@ actor ResultCommitter {
         /// The instant of the first failure since a result was last stored.
         var failingSince: BootInstant?
         var hasGivenUp = false
+        /// The times that the store took for a batch.
+        var durations = DurationBuckets()
 
         /// Adds a result, and returns `true` if the caller must start the writing.
         mutating func add(_ result: PendingResult) -> Bool {
@@ -99,6 +102,8 @@ actor ResultCommitter {
         return shared.withLock(\.failingSince).map { now - $0 }
     }
 
+    nonisolated var durations: DurationBuckets { shared.withLock(\.durations) }
+
     /// Takes a result, from any thread.
     ///
     /// Unless a caller waits for it, it can wait a moment for the results of others.
@@ -156,9 +161,14 @@ actor ResultCommitter {
             while !currentBatch.isEmpty {
                 let part = Array(currentBatch.prefix(size))
                 do {
+                    let start = time.sinceBoot
                     let finished = try await commit(part)
                     failures = 0
-                    shared.withLock { $0.failingSince = nil }
+                    let duration = time.sinceBoot - start
+                    shared.withLock { state in
+                        state.failingSince = nil
+                        state.durations.record(duration)
+                    }
                     guard !hasGivenUp else { break }
                     currentBatch.removeFirst(part.count)
                     // The database is a restored backup that lacks these grants, and a later one might have them.

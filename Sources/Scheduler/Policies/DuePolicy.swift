@@ -132,6 +132,9 @@ extension DuePolicy {
         return isQuick(after: now - last, lifetime: token.expiresAt - token.obtainedAt)
     }
 
+    /// Returns the due time of a token that an app or an import has brought.
+    ///
+    /// It is never in the past: a token that others let grow old is not a delay of the worker.
     package static func due(
         accessToken: Grant.AccessToken?,
         hasRefreshToken: Bool,
@@ -140,7 +143,7 @@ extension DuePolicy {
     ) -> Timestamp {
         guard let accessToken, accessToken.expiresAt > now else { return now }
         guard hasRefreshToken else { return accessToken.expiresAt }
-        return due(obtainedAt: accessToken.obtainedAt, expiresAt: accessToken.expiresAt, phase: phase)
+        return max(now, due(obtainedAt: accessToken.obtainedAt, expiresAt: accessToken.expiresAt, phase: phase))
     }
 }
 

@@ -11,6 +11,7 @@ extension StatusPage {
           --page: #f4f6f8; --card: #fff; --line: #d5dbe1; --text: #1b1f24; --muted: #57606a; --link: #0a50c2;
           --good: #116329; --good-back: #dcf5e3; --good-bar: #1a7f37;
           --bad: #93201a; --bad-back: #fde8e6; --bad-bar: #b3261e;
+          --soon: #7a4100; --soon-back: #fff0d6; --tomorrow: #0a4a9e; --tomorrow-back: #e0edff;
           --neutral: #424a53; --neutral-back: #e8ecf0; --neutral-bar: #5f6b7a; --late-bar: #0a50c2;
         }
         @media (prefers-color-scheme: dark) {
@@ -18,6 +19,7 @@ extension StatusPage {
             --page: #0d1117; --card: #161b22; --line: #343b44; --text: #e6edf3; --muted: #9da7b3; --link: #84bbff;
             --good: #7ee2a0; --good-back: #12331f; --good-bar: #3fb950;
             --bad: #ffb4ab; --bad-back: #4a1812; --bad-bar: #f47067;
+            --soon: #ffc680; --soon-back: #4a2f00; --tomorrow: #a8cdff; --tomorrow-back: #14305a;
             --neutral: #c9d1d9; --neutral-back: #2b323b; --neutral-bar: #8b949e; --late-bar: #6cb0ff;
           }
         }
@@ -31,7 +33,8 @@ extension StatusPage {
         h1 { margin: 0; font-size: 1.75rem; line-height: 1.2; }
         h2 { margin: 0 0 .5rem; font-size: 1.125rem; }
         h3 { margin: 1rem 0 .25rem; font: 600 .9375rem/1.5 ui-monospace, monospace; }
-        p, ul, dl, figure { margin: 0 0 .5rem; }
+        pre { white-space: pre-wrap; font: .875rem/1.4 ui-monospace, monospace; }
+        p, ul, dl, figure, pre { margin: 0 0 .5rem; }
         ul { padding-left: 1.25rem; }
         section > :last-child, li > :last-child { margin-bottom: 0; }
         a { color: var(--link); }
@@ -66,10 +69,14 @@ extension StatusPage {
         .mark circle { stroke: none; }
         .mark.good circle { fill: #1a7f37; }
         .mark.bad circle { fill: #b3261e; }
+        .mark.soon circle { fill: #9a5b00; }
+        .mark.tomorrow circle { fill: #0a50c2; }
         .mark.neutral circle { fill: #5f6b7a; }
         .label { display: inline-block; padding: 0 .5rem; border-radius: 1rem; font-size: .875rem; font-weight: 600; }
         .label.good { background: var(--good-back); color: var(--good); }
         .label.bad { background: var(--bad-back); color: var(--bad); }
+        .label.soon { background: var(--soon-back); color: var(--soon); }
+        .label.tomorrow { background: var(--tomorrow-back); color: var(--tomorrow); }
         .label.neutral { background: var(--neutral-back); color: var(--neutral); }
         .concerns { padding: 0; list-style: none; }
         .concerns li + li { margin-top: .75rem; padding-top: .75rem; border-top: 1px solid var(--line); }

@@ -35,20 +35,11 @@ extension StatusPage {
 
     private var verdictSentence: String {
         guard let findings else { return "This worker has not judged its state yet." }
-        let notes = findings.count { $0.isAdvisory }
-        let concerns = findings.count - notes
-        let parts = [
-            concerns > 0 ? Self.count(concerns, "concern") : "No concern",
-            notes > 0 ? Self.count(notes, "note") : nil,
-        ]
-        return parts.compactMap(\.self).joined(separator: " and ") + "."
+        return findings.isEmpty ? "No concern." : "\(Self.count(findings.count, "concern"))."
     }
 
-    /// The findings that are shown: those that change the verdict first.
-    var shownFindings: ArraySlice<Finding> {
-        let findings = findings ?? []
-        return (findings.filter { !$0.isAdvisory } + findings.filter(\.isAdvisory)).prefix(Self.rowLimit)
-    }
+    /// The findings that are shown: the most urgent ones.
+    var shownFindings: ArraySlice<Finding> { (findings ?? []).prefix(Self.rowLimit) }
 
     @HTMLBuilder var concernsSection: HTML {
         let findings = shownFindings
@@ -74,7 +65,7 @@ extension StatusPage {
 
     @HTMLBuilder private func item(_ finding: Finding) -> HTML {
         element("p") {
-            label(finding.isAdvisory ? "note" : "attention", finding.isAdvisory ? .neutral : .bad)
+            label(finding.severity.rawValue, Meaning(finding.severity))
             " "
             element("bdi") { Self.shortened(finding.text, limit: Self.sentenceLimit) }
         }

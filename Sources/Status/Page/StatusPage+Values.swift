@@ -71,7 +71,16 @@ extension StatusPage {
     }
 
     enum Meaning: String {
-        case good, bad, neutral
+        case good, bad, soon, tomorrow, neutral
+
+        init(_ severity: Severity) {
+            self =
+                switch severity {
+                case .now: .bad
+                case .soon: .soon
+                case .tomorrow: .tomorrow
+                }
+        }
     }
 
     /// A section with its heading.

@@ -109,13 +109,16 @@ package struct StatusPage: Sendable {
 
 /// The verdict in words, and its mark.
 extension StatusPage {
-    var verdict: Meaning { findings.map { $0.isWell ? .good : .bad } ?? .neutral }
+    var verdict: Meaning { findings.map { $0.severity.map { Meaning($0) } ?? .good } ?? .neutral }
 
-    var heading: String { appearance.heading }
+    var heading: String {
+        guard let findings else { return "State unknown" }
+        return findings.severity?.verdict ?? "All is well"
+    }
 
     /// The beginning of the page's title, which a row of tabs shows.
     private var title: String {
-        let count = findings?.count { !$0.isAdvisory } ?? 0
+        let count = findings?.count ?? 0
         return count > 0 ? "\(heading): \(Self.count(count, "concern"))" : heading
     }
 
@@ -136,11 +139,14 @@ extension StatusPage {
             + "%3Cpath d='\(appearance.shape)' fill='none' stroke='white' stroke-width='2.5'/%3E%3C/svg%3E"
     }
 
-    private var appearance: (heading: String, shape: String, colour: String) {
-        switch verdict {
-        case .good: ("All is well", "M6.5 12.5l4 4 7-8", "1a7f37")
-        case .bad: ("Needs attention", "M12 5.5v8M12 16v2.5", "b3261e")
-        case .neutral: ("State unknown", "M8.5 9a3.5 3.5 0 1 1 3.5 3.5v2M12 16.5v2.5", "5f6b7a")
+    private var appearance: (shape: String, colour: String) {
+        let exclamationMark = "M12 5.5v8M12 16v2.5"
+        return switch verdict {
+        case .good: ("M6.5 12.5l4 4 7-8", "1a7f37")
+        case .bad: (exclamationMark, "b3261e")
+        case .soon: (exclamationMark, "9a5b00")
+        case .tomorrow: (exclamationMark, "0a50c2")
+        case .neutral: ("M8.5 9a3.5 3.5 0 1 1 3.5 3.5v2M12 16.5v2.5", "5f6b7a")
         }
     }
 }

@@ -214,6 +214,7 @@ extension SQLStore {
             [
                 SQLStatement(Self.scanQueries.dueClients), SQLStatement(.countByState),
                 SQLStatement(.countEnding, .time(end)),
+                SQLStatement(.countEnding, .time(min(end, now + .seconds(86_400)))),
                 SQLStatement(.countIdle, .time(idleSince), .integer(idleSince.day)),
             ],
             by: .scan
@@ -226,6 +227,7 @@ extension SQLStore {
             case 0: clients.append(text)
             case 1: if let state = GrantState(rawValue: text) { statistics.byState[state] = count }
             case 2: statistics.refreshTokensEnding = count
+            case 3: statistics.refreshTokensEndingWithinDay = count
             default: statistics.idle = count
             }
         }

@@ -93,10 +93,12 @@ package struct DurationBuckets: Sendable {
     package private(set) var count = 0
     package private(set) var sum: Duration = .zero
 
+    package init() {}
+
     /// Counts a duration.
     ///
     /// A negative one counts as zero.
-    mutating func record(_ span: Duration) {
+    package mutating func record(_ span: Duration) {
         let span = max(.zero, span)
         if let index = Self.bounds.firstIndex(where: { span <= $0 }) { counts[index] += 1 }
         count += 1
@@ -168,10 +170,17 @@ package struct RecentActivity: Sendable {
 package struct ProcessUsage: Hashable, Sendable {
     package var residentBytes: Int?
     package var openDescriptors: Int?
+    /// The time on processors, of all threads together.
+    package var cpuTime: Duration
 
     /// Reads the usage from `/proc`, which never waits for a disk.
     package static var current: ProcessUsage {
-        ProcessUsage(residentBytes: residentPages.map { $0 * Int(getpagesize()) }, openDescriptors: descriptors)
+        ProcessUsage(
+            residentBytes: residentPages.map { $0 * Int(getpagesize()) },
+            openDescriptors: descriptors,
+            // In microseconds (https://man7.org/linux/man-pages/man3/clock.3.html).
+            cpuTime: .microseconds(clock())
+        )
     }
 
     /// The second number of statm (https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html).

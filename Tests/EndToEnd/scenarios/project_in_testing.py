@@ -60,7 +60,7 @@ def reported(fixture, accounts):
     assert (alarm["text"], alarm["client"]) == (SENTENCE, SERVER), "the alarm says what to do, and for which client"
     found = concerns(fixture, accounts)
     assert [concern["text"] for concern in found] == [SENTENCE], "status says the same, once"
-    assert found[0]["advisory"], "it changes no verdict"
+    assert found[0]["severity"] == "tomorrow", "a person should look within a day"
     assert SENTENCE in fixture.run("doctor", *accounts.extra, expect=None).stdout, "doctor says the same"
 
 

@@ -124,7 +124,7 @@ struct MonitoringHandlerTests {
             response = ParsedResponse(await handler.readiness())
         }
         #expect(response.status == 200)
-        #expect(response["verdict"]?.string == "attention")
+        #expect(response["verdict"]?.string == "soon")
         #expect(response["concerns"]?.array?.first?["kind"]?.string == "disk_nearly_full")
     }
 

@@ -49,20 +49,13 @@ struct PrometheusTests {
             nextProbe: BootInstant(milliseconds: 0),
             probes: 0
         )
-        snapshot.clients = [client("1-a.apps", open, ceiling: 12.5)]
+        snapshot.clients = [client("1-a.apps", open, ceiling: 12.5), client("2-b.apps", open, ceiling: 1)]
         report.waiting = 6
         report.grants = snapshot.grants
         report.clients = snapshot.clients
-        report.alarms = [
-            CurrentAlarm(
-                kind: .clientFault,
-                client: "1-a.apps",
-                text: "",
-                since: report.at,
-                until: report.at,
-                count: 1
-            )
-        ]
+        report.version = "1.2.3"
+        report.commits.record(.milliseconds(7))
+        report.notices = PendingNotices(count: 3, oldest: report.at - .seconds(90))
         report.findings = snapshot.findings
         report.certificateExpiresAt = Timestamp(secondsSince1970: 1_801_000_000)
         return report
@@ -108,8 +101,11 @@ struct PrometheusTests {
             #"refresh_worker_grants{state="active"} 5"#, #"refresh_worker_grants{state="disconnected"} 0"#,
             #"refresh_worker_alarms_total{kind="client_fault"} 1"#,
             #"refresh_worker_alarms_total{kind="store_failing"} 0"#,
-            #"refresh_worker_alarms{kind="client_fault"} 1"#, #"refresh_worker_alarms{kind="store_failing"} 0"#,
-            #"refresh_worker_concerns{kind="breaker_open"} 1"#, "refresh_worker_well 0",
+            #"refresh_worker_concerns{kind="breaker_open",severity="soon"} 2"#,
+            #"refresh_worker_concerns{kind="grants_expired",severity="now"} 1"#, "refresh_worker_well 0",
+            #"refresh_worker_build_info{version="1.2.3"} 1"#,
+            #"refresh_worker_commit_duration_seconds_bucket{le="0.01"} 1"#, "refresh_worker_notices_waiting 3",
+            "refresh_worker_oldest_notice_seconds 90",
             #"refresh_worker_grants_expired{client="1-a.apps"} 4"#,
             #"refresh_worker_oldest_expired_seconds{client="1-a.apps"} 90"#,
             "refresh_worker_grants_due 7", "refresh_worker_grants_overdue 1",
@@ -178,6 +174,7 @@ struct PrometheusTests {
     @Test("include the resources of the process")
     func usage() throws {
         let usage = ProcessUsage.current
+        #expect(usage.cpuTime > .zero)
         #expect(try #require(usage.residentBytes) > 1 << 20)
         #expect(try #require(usage.openDescriptors) >= 3)
     }

@@ -151,7 +151,7 @@ struct StatusPageHandlerTests {
         fixture.time.advance(by: .seconds(600))
         let last = await page.statusPage()
         #expect(last.snapshot == nil)
-        #expect(last.findings?.isWell == false)
+        #expect(last.findings?.isEmpty == false)
     }
 
     @Test("shows the clients as this worker knows them while the database was never read")

@@ -207,6 +207,8 @@ struct DueTimesTests {
         #expect(DuePolicy.due(try Sample.grant(0, accessToken: living), at: start) == start + .seconds(3000))
         let half = try Sample.grant(1 << 62, accessToken: living)
         #expect(DuePolicy.due(half, at: start) == start + .seconds(1500))
+        let late = start + .seconds(3000)
+        #expect(DuePolicy.due(half, at: late) == late, "one that was imported overdue is not late")
         let bare = try Sample.grant(hasRefreshToken: false, accessToken: living)
         #expect(DuePolicy.due(bare, at: start) == start + .seconds(3600))
     }

@@ -75,7 +75,7 @@ struct DocumentTests {
         var contents = Example.quiet()
         #expect(contents.html.contains("<title>All is well – refresh-worker</title>"))
         contents.findings = Example.findings(client: "a", text: "b")
-        #expect(contents.html.contains(/<title>Needs attention: [0-9]+ concerns – refresh-worker</))
+        #expect(contents.html.contains(/<title>Users are without tokens now: [0-9]+ concerns – refresh-worker</))
         contents.findings = nil
         #expect(contents.html.contains("<title>State unknown – refresh-worker</title>"))
     }

@@ -69,10 +69,10 @@ struct SectionTests {
         contents.findings = Example.findings(client: "client", text: "the text")
         let section = Self.section("concerns", of: contents)
         let page = contents.html
-        let shown = try #require(contents.findings).filter { !$0.isAdvisory }.prefix(10)
+        let shown = try #require(contents.findings).prefix(10)
         for concern in shown {
             let text = concern.text.replacing("'", with: "&#39;")
-            #expect(section.contains("attention \(text)"))
+            #expect(section.contains("\(concern.severity) \(text)"))
             #expect(section.contains("More: \(concern.command)."))
             #expect(page.contains(##"<a href="#runbook-\##(concern.kind)">"##))
             #expect(page.contains("<h3 id=\"runbook-\(concern.kind)\">"))
@@ -81,15 +81,19 @@ struct SectionTests {
         #expect(section.contains("(1 min 30 s ago)"))
     }
 
-    @Test("mark an advisory concern as a note, which leaves the verdict")
-    func advisory() {
+    @Test(
+        "name and colour the verdict by the most urgent concern",
+        arguments: [
+            (Finding.Kind.grantsExpired, "Users are without tokens now", "bad"),
+            (.breakerOpen, "Users will soon be without tokens", "soon"), (.grantsIdle, "Look tomorrow", "tomorrow"),
+        ]
+    )
+    func severity(kind: Finding.Kind, heading: String, colour: String) {
         var contents = Example.quiet()
-        var snapshot = StatusSnapshot(at: Example.now)
-        snapshot.faultySQLite = "3.40.1"
-        contents.findings = snapshot.findings
+        contents.findings = [Finding(kind, "the text")]
         let page = contents.html
-        #expect(page.contains("<h1>All is well</h1>") && page.contains("No concern and 1 note."))
-        #expect(Self.section("concerns", of: contents).contains("note SQLite 3.40.1 has the WAL-reset bug"))
+        #expect(page.contains("<h1>\(heading)</h1>") && page.contains("mark \(colour)"))
+        #expect(page.contains("label \(colour)"))
     }
 
     @Test("show the clients that something is wrong with before the others, ten at most")

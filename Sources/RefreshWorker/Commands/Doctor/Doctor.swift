@@ -77,7 +77,15 @@ struct Doctor: Sendable {
     /// Findings are warnings, because the daemon starts in spite of them.
     func statusChecks(of store: any Store) async throws -> [Check] {
         let snapshot = try await context.statusSnapshot(from: store, includesSlowParts: false)
-        return Self.checks(of: snapshot.findings) + Self.lossChecks(of: snapshot.grants)
+        return Self.checks(of: snapshot.findings) + Self.eventChecks(of: snapshot)
+            + Self.lossChecks(of: snapshot.grants)
+    }
+
+    /// Says if no security event ever came: not a finding, because many apps do not use them.
+    private static func eventChecks(of snapshot: StatusSnapshot) -> [Check] {
+        guard snapshot.receivesSecurityEvents, snapshot.lastSecurityEventAt == nil else { return [] }
+        let text = "none was ever received; if you use them, run: refresh-worker google-events verify"
+        return [.ok(text).named("events from Google")]
     }
 
     /// Shows the ages at which Google ended the grants of each client id: equal ages have one cause.
@@ -101,9 +109,9 @@ struct Doctor: Sendable {
     private static let shownAges = 20
 
     static func checks(of findings: [Finding]) -> [Check] {
-        let shown = findings.filter { !$0.isAdvisory && !$0.isCheckedByDoctor }
+        let shown = findings.filter { !$0.isCheckedByDoctor }
         let checks: [Check] =
-            shown.isEmpty ? [.ok("no concern")] : shown.map { .warning("\($0.text) (\($0.runbook))") }
+            shown.isEmpty ? [.ok("no concern")] : shown.map { .warning("\($0.severity): \($0.text) (\($0.runbook))") }
         return checks.map { $0.named("status") }
     }
 

@@ -2,8 +2,10 @@
 /// (https://man7.org/linux/man-pages/man3/sysexits.h.3head.html).
 enum ExitCode: Int32, CaseIterable, Sendable {
     case success = 0
-    case concerns = 1
+    case lookTomorrow = 1
     case cannotTell = 2
+    case soonWithoutTokens = 3
+    case withoutTokens = 4
     case usage = 64
     case badData = 65
     case inputUnreadable = 66
@@ -23,8 +25,10 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     var meaning: String {
         switch self {
         case .success: "done"
-        case .concerns: "only status: something needs attention"
+        case .lookTomorrow: "only status: look tomorrow"
         case .cannotTell: "only status: the database cannot be read, so the status is unknown"
+        case .soonWithoutTokens: "only status: users will soon be without tokens"
+        case .withoutTokens: "only status: users are without tokens now"
         case .usage: "the command line is wrong; nothing was done"
         case .badData: "the input is invalid; the problems were reported"
         case .inputUnreadable: "an input file cannot be read"

@@ -74,7 +74,6 @@ extension CommandContext {
         case .file(let path):
             snapshot.databaseBytes = try FileStatus.of(path)?.size ?? 0
             snapshot.freeSpace = try FileStatus.freeSpace(at: FileStatus.folder(of: path))
-            snapshot.faultySQLite = SQLiteStore.libraryHasLogResetBug ? SQLiteStore.libraryVersion : nil
         case .server(let address):
             guard asksServer else { return }
             let facts = try await ServerFacts.read(address, time: time)

@@ -65,7 +65,7 @@ enum Example {
         GrantStatistics(byState: byState, due: due, oldestDueAt: oldest, refreshTokensEnding: 0, idle: 0)
     }
 
-    /// Findings of each kind that a client or an alarm has, and an advisory one.
+    /// Findings of each kind that a client or an alarm has.
     static func findings(client: String, text: String) -> [Finding] {
         var snapshot = StatusSnapshot(at: now)
         var failing = ClientStatus(id: client)
@@ -74,7 +74,6 @@ enum Example {
         failing.isWave = true
         failing.pause = .seconds(30)
         snapshot.clients = [failing]
-        snapshot.faultySQLite = text
         snapshot.process.databaseProblem = text
         snapshot.process.alarms = AlarmKind.allCases.map { kind in
             CurrentAlarm(kind: kind, client: "", text: text, since: now, until: now + .seconds(60), count: 1)
