@@ -42,11 +42,24 @@ struct CommandContext: Sendable {
     func openVault() throws -> TokenVault {
         let path = configuration.keyFile
         let credentials = inputs.environment[Setting.credentialsDirectoryName]
-        return TokenVault(
-            ring: try ReloadableKeyRing(name: "the key ring \(path)") {
-                try KeyRingFile.load(path: path, credentialsDirectory: credentials)
-            }
-        )
+        do {
+            return TokenVault(
+                ring: try ReloadableKeyRing(name: "the key ring \(path)") {
+                    try KeyRingFile.load(path: path, credentialsDirectory: credentials)
+                }
+            )
+        } catch let error as FileError where error.kind == .missing {
+            guard let database = configuration.database.file, try FileStatus.of(database) == nil,
+                try LeftoverFiles.besideMissing(database).isEmpty
+            else { throw error }
+            throw CommandError(
+                .configuration,
+                """
+                this is a first start: there is neither a database \(database) nor a key ring \(path). Make the ring first: \
+                refresh-worker keys generate --key-file \(path)
+                """
+            )
+        }
     }
 
     /// Opens the client for refreshes and notices.
