@@ -141,7 +141,7 @@ extension Setting {
         page.section("DESCRIPTION")
         page.paragraph(
             """
-            The file that --config names holds one KEY=value on each line, in the syntax of systemd's EnvironmentFile; \
+            The configuration file holds one KEY=value on each line, in the syntax of systemd's EnvironmentFile; \
             lines that begin with # are comments. Each key is also an environment variable, and a flag of \
             refresh-worker(1). Flags take precedence over the environment, and the environment over the file. An empty \
             value counts as not set.
@@ -176,7 +176,7 @@ extension Setting {
 
     fileprivate static var files: [(term: String, explanation: String)] {
         [
-            ("/etc/refresh-worker/refresh-worker.conf", "The configuration file of the service."),
+            (Installation.file, "The configuration file of the service."),
             (named(.keyFile)?.defaultValue ?? "", "The key ring, unless a setting names another."),
             (named(.database)?.defaultValue ?? "", "The database, unless a setting names another."),
         ]

@@ -31,7 +31,8 @@ struct CommandContext: Sendable {
             level: configuration.logLevel,
             // This machine's clock, like all other lines in its logs.
             time: SystemTime(),
-            journalStream: inputs.environment["JOURNAL_STREAM"]
+            journalStream: inputs.environment["JOURNAL_STREAM"],
+            located: DocumentFolder.current.located
         )
         workerName = "\(ProcessSetup.id)-\(String(random.nextBits() >> 32, radix: 16))"
     }
