@@ -24,6 +24,7 @@ struct ManualTests {
             #expect(form != .settingsManual || text.contains(".B \(setting.name.environmentName)="))
         }
         guard form != .settingsManual else { return }
+        #expect(text.contains("no-switch"))
         for command in Command.program.tree {
             #expect(command.words.last.map { text.contains($0) } ?? true)
             for option in command.options { #expect(text.contains(option.name)) }

@@ -104,6 +104,7 @@ extension Command {
         page.section("OPTIONS")
         page.paragraph("Each setting is a flag of every command. refresh-worker.conf(5) explains them in full.")
         page.definitions(Setting.all.map { ($0.usage, $0.summary.firstSentence.sentence) })
+        page.definitions([("--no-switch", Command.noSwitchSummary.sentence)])
         page.section("EXIT STATUS")
         page.definitions(ExitCode.allCases.map { (String($0.rawValue), $0.meaning.sentence) })
         page.section("EXAMPLES")
