@@ -1,3 +1,4 @@
+import Crypto
 import Dispatch
 import Glibc
 
@@ -10,6 +11,8 @@ enum Program {
     static func main() {
         ProcessSetup.openStandardDescriptors()
         let invocation: Invocation
+        let inputs: ConfigurationInputs
+        let hasSwitched: Bool
         do {
             invocation = try Command.program.parse(try CommandLine.words(), documents: .current)
             if let text = invocation.text {
@@ -17,6 +20,8 @@ enum Program {
                 exit(ExitCode.success.rawValue)
             }
             if invocation.runsWorker { SignalStream.ignoreHangUps() }
+            inputs = gather(for: invocation)
+            hasSwitched = try becomeServiceUser(for: invocation, inputs)
             try ProcessSetup.checkLimits(forDaemon: invocation.runsWorker)
             // Before the first secret is read.
             try ProcessSetup.forbidDumps()
@@ -25,7 +30,7 @@ enum Program {
         }
         Task.detached {
             do {
-                exit(try await run(invocation).rawValue)
+                exit(try await run(invocation, inputs, namesFile: !hasSwitched).rawValue)
             } catch {
                 fail(error)
             }
@@ -33,14 +38,51 @@ enum Program {
         dispatchMain()
     }
 
-    private static func run(_ invocation: Invocation) async throws -> ExitCode {
-        let inputs = ConfigurationInputs(
-            flags: invocation.flags,
-            environment: ProcessSetup.environment,
-            files: .system
+    private static func gather(for invocation: Invocation) -> ConfigurationInputs {
+        let environment = ProcessSetup.environment
+        var inputs = ConfigurationInputs(flags: invocation.flags, environment: environment, files: .system)
+        if invocation.readsConfiguration {
+            inputs.standardFiles = Installation.files(isRoot: ServiceUser.isRoot, environment: environment)
+            inputs.serviceDatabase = Installation.database(exists: inputs.files.exists)
+        }
+        return inputs
+    }
+
+    /// Continues as the service's user if root should not go on, and returns `true` if so.
+    private static func becomeServiceUser(
+        for invocation: Invocation,
+        _ inputs: ConfigurationInputs
+    ) throws -> Bool {
+        guard ServiceUser.isRoot, Installation.needsUser(for: invocation, with: inputs),
+            let user = try ServiceUser(name: Installation.user)
+        else { return false }
+        do throws(SystemCallError) {
+            try user.become()
+        } catch {
+            throw CommandError(
+                .configuration,
+                "root cannot continue as \(user.name) (\(error)): run this as that user, or stay root with --no-switch"
+            )
+        }
+        Output.error.line(
+            "refresh-worker: runs as user \(user.name) with the settings of \(Installation.file) (--no-switch: as root)"
         )
+        return true
+    }
+
+    private static func run(
+        _ invocation: Invocation,
+        _ inputs: ConfigurationInputs,
+        namesFile: Bool
+    ) async throws -> ExitCode {
         let configuration = try Configuration(inputs)
-        var context = CommandContext(configuration: configuration, inputs: inputs)
+        if namesFile, inputs.namedFile == nil, let file = configuration.configurationFile {
+            Output.error.line("refresh-worker: the settings are those of \(file)")
+        }
+        var reloaded = inputs
+        // A reload reads the same file, and is refused without it.
+        if let file = configuration.configurationFile { reloaded.flags.append((.config, file)) }
+        var context = CommandContext(configuration: configuration, inputs: reloaded)
         context.printsJSON = invocation.printsJSON
         return try await context.run(invocation)
     }

@@ -110,7 +110,10 @@ class Fixture:
         self.sandbox = Sandbox(self.folder)
         self.sandbox.settings(clients=[CLIENT])
         self.workers = []
-        self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
+        # The settings of an installed worker are not meant.
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": str(self.folder), "REFRESH_WORKER_CONFIG": "/dev/null"
+        }
 
     def arguments(self, *extra):
         url = self.sandbox.url

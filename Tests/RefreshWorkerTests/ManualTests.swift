@@ -24,6 +24,7 @@ struct ManualTests {
             #expect(form != .settingsManual || text.contains(".B \(setting.name.environmentName)="))
         }
         guard form != .settingsManual else { return }
+        #expect(text.contains("no-switch"))
         for command in Command.program.tree {
             #expect(command.words.last.map { text.contains($0) } ?? true)
             for option in command.options { #expect(text.contains(option.name)) }
@@ -75,6 +76,8 @@ struct ManualTests {
         #expect(folder("/usr/bin/refresh-worker") == "docs")
         #expect(folder("/src/.build/debug/refresh-worker", "/src/.build/share/doc/refresh-worker") == "docs")
         let installed = DocumentFolder(path: "/usr/share/doc/refresh-worker")
+        #expect(installed.located("(docs/app.md) of /srv/docs/x") == "(\(installed.path)/app.md) of /srv/docs/x")
+        #expect(installed.located("\"docs/runbook.md#a\"") == "\"\(installed.path)/runbook.md#a\"")
         let invocation = try Command.program.parse(["--help"], documents: installed)
         let text = try #require(invocation.text)
         #expect(text.contains("/usr/share/doc/refresh-worker/postgres.md") && !text.contains(" docs/"))

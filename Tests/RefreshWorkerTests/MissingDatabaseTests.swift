@@ -1,3 +1,4 @@
+import Base
 import Foundation
 import Testing
 
@@ -47,6 +48,21 @@ struct MissingDatabaseTests {
                 #expect(failure?.message.contains("(\(name)): mount its disk") == true, "\(failure?.message ?? "")")
             }
             #expect(try fixture.names == [name, "keys"])
+        }
+    }
+
+    @Test("without a key ring either, this is a first start, unless files of a database are left")
+    func firstStart() async throws {
+        try await OperatorFixture.with { fixture in
+            let context = try fixture.context()
+            for command in [[], ["--run-once"], ["keys", "list"]] {
+                let failure = await #expect(throws: CommandError.self) { _ = try await context.run(command) }
+                let message = failure?.message ?? ""
+                #expect(message.hasPrefix("this is a first start: ") && message.contains("keys generate"), "\(message)")
+            }
+            try fixture.write("", to: "grants.sqlite-wal")
+            let failure = await #expect(throws: FileError.self) { _ = try await context.run([]) }
+            #expect(failure?.description.contains("restore it from its copy") == true)
         }
     }
 

@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Glibc
 
 @testable import RefreshWorker
 
@@ -8,6 +9,9 @@ struct TestMachine {
     var flags: [(Setting.Name, String)] = []
     var environment: [String: String] = [:]
     var files: [String: String] = [:]
+    /// The files that exist but that this user cannot read.
+    var unreadableFiles: Set<String> = []
+    var isRoot = false
 
     static let configurationFile = "/etc/worker.conf"
 
@@ -41,13 +45,15 @@ struct TestMachine {
         }
     }
 
-    private var inputs: ConfigurationInputs {
+    var inputs: ConfigurationInputs {
         let files = files
+        let unreadableFiles = unreadableFiles
         return ConfigurationInputs(
             flags: flags.map { (name: $0.0, value: $0.1) },
             environment: environment,
             files: FileReader(
                 read: { path throws(InputError) in
+                    if unreadableFiles.contains(path) { throw InputError(code: EACCES) }
                     guard let text = files[path] else {
                         throw InputError("cannot be read: No such file or directory", isMissing: true)
                     }
@@ -60,7 +66,9 @@ struct TestMachine {
                     return Secret(text)
                 },
                 exists: { files[$0] != nil }
-            )
+            ),
+            standardFiles: Installation.files(isRoot: isRoot, environment: environment),
+            serviceDatabase: Installation.database { files[$0] != nil }
         )
     }
 }

@@ -13,7 +13,6 @@ from expectations import wait_for
 CHECKS = []
 check = adding_to(CHECKS)
 KEYS = "/etc/refresh-worker/keys"
-RUN = "runuser -u refresh-worker -- refresh-worker"
 
 
 # MARK: The steps of docs/operate.md
@@ -38,19 +37,19 @@ def configuration(it):
 
 @check("keys generate, as in docs/operate.md: mode 0600, owned by the service", needed=True)
 def keys_generate(it):
-    it.documented(f"{RUN} keys generate")
+    it.documented("refresh-worker keys generate")
     assert it.modes(KEYS) == ["refresh-worker 600"], "only the service can read the key ring"
 
 
 @check("doctor finds no fault before the first start")
 def doctor(it):
-    it.documented(f"{RUN} doctor --config {CONFIGURATION}")
+    it.documented("refresh-worker doctor")
 
 
 @check("grants import, as in docs/operate.md, from a file that only root can read", needed=True)
 def grants_import(it):
     it.machine.write("/root/grants.jsonl", it.create(20, "user"), mode=0o600)
-    it.documented(f"{RUN} grants import - --config {CONFIGURATION} <grants.jsonl")
+    it.documented("refresh-worker grants import - <grants.jsonl")
     assert len(it.grants()) == 20, "every grant is imported"
 
 
@@ -130,7 +129,7 @@ def status_line(it):
 
 @check("the other commands of docs/operate.md work while the service runs")
 def commands(it):
-    it.documented(f"{RUN} backup /var/lib/refresh-worker/backup.sqlite")
+    it.documented("refresh-worker backup /var/lib/refresh-worker/backup.sqlite")
     assert it.modes("/var/lib/refresh-worker/backup.sqlite") == ["refresh-worker 600"], (
         "only the service can read the backup"
     )

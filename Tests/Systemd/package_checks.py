@@ -1,11 +1,13 @@
 """The checks of the Debian package: installed, upgraded, removed and purged under a booted systemd, in this order."""
 
+import pathlib
 import re
 
 from checklist import adding_to
 from checks import KEYS, METRICS
 from deployment import CONFIGURATION, ROOT, SERVICE, Deployment
 from expectations import wait_for
+from links import check_links
 
 CHECKS = []
 check = adding_to(CHECKS)
@@ -48,7 +50,10 @@ class PackageDeployment(Deployment):
 
 @check("installing makes the user and the folders, and starts nothing", needed=True)
 def install(it):
-    it.dpkg("--install", f"/root/{it.file(PREVIOUS)}")
+    output = it.dpkg("--install", f"/root/{it.file(PREVIOUS)}")
+    readme = (ROOT / "deploy/debian/README.Debian").read_text()
+    steps = re.findall(r"^ \d\. .*$", readme, re.MULTILINE)
+    assert len(steps) == 4 and all(step in output for step in steps), f"the installation ends with the steps: {output}"
     modes = it.modes("/etc/refresh-worker", "/var/lib/refresh-worker", "/var/log/refresh-worker")
     assert modes == ["refresh-worker 750", "refresh-worker 700", "refresh-worker 750"], (
         "each folder has its owner and mode"
@@ -59,11 +64,12 @@ def install(it):
     assert not it.call("dpkg", "--verify", "refresh-worker"), "the files are as the package has them"
 
 
-@check("help names documents that exist; manual pages and completions are where programs look for them")
+@check("help and documents name documents that exist; manual pages and completions are where programs look for them")
 def documents(it):
     named = re.findall(r"/usr/share/doc/refresh-worker/[a-z-]+\.md", it.call("refresh-worker", "--help"))
     assert named, "the help names documents"
-    it.call("ls", *named)
+    it.call("ls", *named, "/usr/share/doc/refresh-worker/README.md")
+    check_links(pathlib.Path(it.machine.root, "usr/share/doc/refresh-worker"))
     it.call("ls", "/usr/share/man/man1/refresh-worker.1.gz", "/usr/share/man/man5/refresh-worker.conf.5.gz",
             "/usr/share/bash-completion/completions/refresh-worker",
             "/usr/share/zsh/vendor-completions/_refresh-worker",
@@ -74,9 +80,9 @@ def documents(it):
 def start(it):
     it.configure()
     it.start_sandbox()
-    it.documented("runuser -u refresh-worker -- refresh-worker keys generate")
+    it.documented("refresh-worker keys generate")
     it.as_service("grants", "import", "-", "--config", CONFIGURATION, stdin=it.create(20, "user"))
-    it.documented("runuser -u refresh-worker -- refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf")
+    it.documented("refresh-worker doctor")
     it.documented("systemctl enable --now refresh-worker")
     it.wait_active()
     it.wait_refreshing()
@@ -85,7 +91,8 @@ def start(it):
 @check("an upgrade restarts the worker, and keeps the changed configuration, the keys and the grants")
 def upgrade(it):
     before = it.pid(), it.read_state()
-    it.dpkg("--install", f"/root/{it.file(it.version)}")
+    output = it.dpkg("--install", f"/root/{it.file(it.version)}")
+    assert "keys generate" not in output, "an upgrade does not repeat the first steps"
     assert it.call("dpkg-query", "--show", "--showformat=${Version}", "refresh-worker") == it.version, "it is upgraded"
     it.wait_active()
     assert it.pid() != before[0], "the worker was restarted"

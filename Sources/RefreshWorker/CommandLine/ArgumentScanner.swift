@@ -8,6 +8,7 @@ struct ArgumentScanner {
     private(set) var problems: [String] = []
     private(set) var asksForHelp = false
     private(set) var asksForVersion = false
+    private(set) var staysRoot = false
 
     private var rest: ArraySlice<String>
     /// `true` for each known flag that takes a value.
@@ -64,6 +65,7 @@ struct ArgumentScanner {
         switch (name, attached) {
         case ("help", nil): asksForHelp = true
         case ("version", nil): asksForVersion = true
+        case ("no-switch", nil): staysRoot = true
         default: readKnownFlag(name, attached: attached)
         }
     }
@@ -107,7 +109,7 @@ struct ArgumentScanner {
     }
 
     private mutating func reportUnknown(_ name: String) {
-        let candidates = takesValue.keys.sorted() + ["help", "version"]
+        let candidates = takesValue.keys.sorted() + ["help", "version", "no-switch"]
         var hint = ""
         if let nearest = NameSuggestion.of(name, among: candidates) {
             hint = "; did you mean --\(nearest)?"

@@ -39,6 +39,15 @@ struct Command: Sendable {
 
     var isGroup: Bool { run == nil && text == nil }
 
+    /// `true` if the command reads or writes files that belong to the service's user.
+    var usesServiceFiles: Bool {
+        let files: [Setting.Name] = [.database, .keyFile, .servicesFile, .noticeSecretFile]
+        return run != nil && (settings.contains(where: files.contains) || options.contains(where: \.isDatabase))
+    }
+
+    /// The effect of the flag that each of these commands has.
+    static let noSwitchSummary = "as root: do not continue as the user refresh-worker"
+
     var paragraphs: [String] { discussion.split(separator: "\n\n").map(String.init) }
 
     /// The command as it is typed.
@@ -114,6 +123,8 @@ struct OptionSpecification: Sendable {
         self.need = need
         self.standard = standard
     }
+
+    fileprivate var isDatabase: Bool { if case .database = kind { true } else { false } }
 
     /// The placeholder for the value in the help, or `nil` if the flag does not take a value.
     var placeholder: String? {

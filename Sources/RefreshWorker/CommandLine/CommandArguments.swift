@@ -27,7 +27,9 @@ extension Command {
         let arguments = CommandArguments(command: command, operands: operands, options: options)
         guard problems.isEmpty else { throw arguments.refusal(problems) }
         try command.check(arguments)
-        return Invocation(arguments, flags: flags)
+        var invocation = Invocation(arguments, flags: flags)
+        invocation.staysRoot = scanner.staysRoot
+        return invocation
     }
 
     /// Follows the words down the tree as far as they name commands, and returns the remaining ones as operands.
@@ -144,6 +146,8 @@ struct Invocation: Sendable {
     let flags: [ConfigurationInputs.Flag]
     /// The text of a command that only prints one, or the help of any.
     let text: String?
+    /// `true` if root must not continue as the service's user.
+    var staysRoot = false
 
     init(_ arguments: CommandArguments, flags: [ConfigurationInputs.Flag] = [], help: String? = nil) {
         self.arguments = arguments
@@ -153,6 +157,8 @@ struct Invocation: Sendable {
 
     /// `true` for the daemon or a single pass.
     var runsWorker: Bool { arguments.command.words.isEmpty && text == nil }
+    /// `true` unless the command does without settings.
+    var readsConfiguration: Bool { text == nil && !arguments.command.settings.isEmpty }
     /// `true` for the form of results that `--json` asks for.
     var printsJSON: Bool { arguments.options["json"] != nil }
 }

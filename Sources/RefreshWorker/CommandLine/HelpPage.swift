@@ -115,6 +115,7 @@ extension Command {
 
     private var optionDefinitions: [(String, String)] {
         options.map { ($0.usage, $0.summary) } + [("--help, -h", "print this help")]
+            + (usesServiceFiles ? [("--no-switch", Self.noSwitchSummary)] : [])
             + (words.isEmpty ? [("--version [--json]", "print the version, and those of the libraries")] : [])
     }
 
@@ -137,8 +138,10 @@ struct DocumentFolder: Equatable, Sendable {
     let path: String
 
     /// Returns a text with the paths at which the documents really are.
+    ///
+    /// Other paths that contain `docs/`, such as a database's, stay.
     func located(_ text: String) -> String {
-        text.replacing("docs/", with: path + "/")
+        self == .sources ? text : text.replacing(/(^|[\s("])docs\//) { "\($0.1)\(path)/" }
     }
 
     /// Finds the documents of the program in a file such as `/usr/bin/refresh-worker`.

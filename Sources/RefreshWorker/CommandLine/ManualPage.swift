@@ -104,6 +104,7 @@ extension Command {
         page.section("OPTIONS")
         page.paragraph("Each setting is a flag of every command. refresh-worker.conf(5) explains them in full.")
         page.definitions(Setting.all.map { ($0.usage, $0.summary.firstSentence.sentence) })
+        page.definitions([("--no-switch", Command.noSwitchSummary.sentence)])
         page.section("EXIT STATUS")
         page.definitions(ExitCode.allCases.map { (String($0.rawValue), $0.meaning.sentence) })
         page.section("EXAMPLES")
@@ -141,7 +142,7 @@ extension Setting {
         page.section("DESCRIPTION")
         page.paragraph(
             """
-            The file that --config names holds one KEY=value on each line, in the syntax of systemd's EnvironmentFile; \
+            The configuration file holds one KEY=value on each line, in the syntax of systemd's EnvironmentFile; \
             lines that begin with # are comments. Each key is also an environment variable, and a flag of \
             refresh-worker(1). Flags take precedence over the environment, and the environment over the file. An empty \
             value counts as not set.
@@ -176,7 +177,7 @@ extension Setting {
 
     fileprivate static var files: [(term: String, explanation: String)] {
         [
-            ("/etc/refresh-worker/refresh-worker.conf", "The configuration file of the service."),
+            (Installation.file, "The configuration file of the service."),
             (named(.keyFile)?.defaultValue ?? "", "The key ring, unless a setting names another."),
             (named(.database)?.defaultValue ?? "", "The database, unless a setting names another."),
         ]

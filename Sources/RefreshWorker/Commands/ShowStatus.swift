@@ -39,7 +39,8 @@ extension Command {
         do {
             if arguments.has("watch") { return try await watch(in: context) }
             let snapshot = try await context.statusSnapshot()
-            Output.standard.write(context.printsJSON ? snapshot.json.text + "\n" : snapshot.text)
+            let text = context.printsJSON ? snapshot.json.text + "\n" : snapshot.text
+            Output.standard.write(DocumentFolder.current.located(text))
             return ExitCode(snapshot.findings.severity)
         } catch {
             // A monitor must not take a status that is unknown for a good or a bad one.
@@ -62,10 +63,12 @@ extension Command {
                 do {
                     let snapshot = try await context.statusSnapshot(from: store)
                     if redraws {
-                        Output.standard.write(snapshot.text.redrawn)
+                        Output.standard.write(DocumentFolder.current.located(snapshot.text).redrawn)
                     } else {
                         let changes = snapshot.changes(since: formerProblem == nil ? former : nil)
-                        snapshot.lines(of: changes, asJSON: context.printsJSON).forEach(Output.standard.line)
+                        for line in snapshot.lines(of: changes, asJSON: context.printsJSON) {
+                            Output.standard.line(DocumentFolder.current.located(line))
+                        }
                     }
                     (former, formerProblem) = (snapshot, nil)
                 } catch let error as StoreError {

@@ -11,7 +11,7 @@ import Telemetry
 ///
 /// The variables are the settings that a reload applies.
 struct Configuration: Equatable, Sendable {
-    /// The configuration file, if one was named.
+    /// The configuration file, if one was named or found.
     let configurationFile: String?
     let database: DatabaseLocation
     let keyFile: String

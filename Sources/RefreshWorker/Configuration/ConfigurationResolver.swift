@@ -9,12 +9,16 @@ struct ConfigurationResolver {
     private let sources: SettingSources
     let files: FileReader
     private let credentialsDirectory: String?
+    /// The file with the address of the database, if systemd passes it to the service and this is a command beside it.
+    private let serviceDatabase: String?
     private(set) var problems: [Setting.Problem]
 
     init(_ inputs: ConfigurationInputs) {
         sources = SettingSources(inputs)
         files = inputs.files
         credentialsDirectory = inputs.environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
+        let isBesideService = sources.file == Installation.file && credentialsDirectory == nil
+        serviceDatabase = isBesideService ? inputs.serviceDatabase : nil
         problems = sources.problems
     }
 
@@ -146,7 +150,7 @@ extension ConfigurationResolver {
     /// Returns the location of the database, for which the credential `database-url` precedes the default.
     mutating func database() -> DatabaseLocation {
         let files = files
-        let credential = credential("database-url").map { DatabaseLocation.urlFilePrefix + $0 }
+        let credential = (credential("database-url") ?? serviceDatabase).map { DatabaseLocation.urlFilePrefix + $0 }
         return value(of: .database, insteadOfDefault: credential) { given throws(InputError) in
             try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
         }
@@ -204,7 +208,17 @@ struct ConfigurationInputs: Sendable {
     /// A setting given on the command line.
     typealias Flag = (name: Setting.Name, value: String)
 
-    let flags: [Flag]
+    var flags: [Flag]
     let environment: [String: String]
     let files: FileReader
+    /// The configuration files to look for if none is named, in this order.
+    var standardFiles: [String] = []
+    /// The file with the address of the service's database, if systemd passes that.
+    var serviceDatabase: String?
+
+    /// The configuration file that a flag or the environment names.
+    var namedFile: String? {
+        if let flag = flags.last(where: { $0.name == .config }) { return flag.value }
+        return environment[Setting.Name.config.environmentName].flatMap { $0.isEmpty ? nil : $0 }
+    }
 }

@@ -75,7 +75,8 @@ extension FileReader {
 extension InputError {
     init(code: Int32) {
         let error = SystemCallError(call: "read", code: code)
-        self.init("cannot be read: \(error.reason)", isMissing: code == ENOENT, mayPass: error.mayPass)
+        let isMissing = code == ENOENT || code == ENOTDIR
+        self.init("cannot be read: \(error.reason)", isMissing: isMissing, mayPass: error.mayPass)
     }
 }
 

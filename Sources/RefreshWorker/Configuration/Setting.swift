@@ -116,7 +116,11 @@ extension Setting {
     /// The settings for keeping grants alive.
     private static let refreshing: [Setting] = [
         Setting(.config, "FILE", change: .restart(\.configurationFile)) {
-            "Configuration file of KEY=value lines in the syntax of systemd's EnvironmentFile. A reload reads it again."
+            """
+            Configuration file of KEY=value lines in the syntax of systemd's EnvironmentFile. A reload reads it again. \
+            Without it: ~/.config/refresh-worker/refresh-worker.conf of a user other than root, otherwise \
+            /etc/refresh-worker/refresh-worker.conf, if it exists.
+            """
         },
         Setting(.database, "PLACE", default: "/var/lib/refresh-worker/grants.sqlite", change: .restart(\.database)) {
             """

@@ -16,7 +16,7 @@ struct SettingSources {
     /// A repeated flag has several.
     private(set) var layers: [[Setting.Name: [GivenValue]]] = []
     private(set) var problems: [Setting.Problem] = []
-    /// The configuration file that was named, if any.
+    /// The configuration file that was named or found, if any.
     private(set) var file: String?
 
     init(_ inputs: ConfigurationInputs) {
@@ -26,7 +26,32 @@ struct SettingSources {
         layers.append(environment)
         if let given = flags[.config]?.last ?? environment[.config]?.last {
             file = given.value
-            layers.append(fileLayer(given, inputs.files))
+            if let content = content(of: given, inputs.files) { layers.append(fileLayer(content, given.value)) }
+        } else {
+            findFile(inputs)
+        }
+    }
+
+    /// Reads the first standard file that exists.
+    ///
+    /// A user who names a database needs no file, so one that this user cannot read is only skipped then. Otherwise the
+    /// default database could be taken for the one of the installation.
+    private mutating func findFile(_ inputs: ConfigurationInputs) {
+        for path in inputs.standardFiles {
+            do throws(InputError) {
+                let content = try inputs.files.read(path)
+                file = path
+                return layers.append(fileLayer(content, path))
+            } catch {
+                guard !error.isMissing, !layers.contains(where: { $0[.database] != nil }) else { continue }
+                return problems.append(
+                    .init(
+                        origin: "configuration file \(path)",
+                        message: "\(error.message): run this as root, or name another file with --config",
+                        mayPass: error.mayPass
+                    )
+                )
+            }
         }
     }
 
@@ -54,18 +79,17 @@ struct SettingSources {
         return layer
     }
 
-    private mutating func fileLayer(_ file: GivenValue, _ files: FileReader) -> [Setting.Name: [GivenValue]] {
-        var layer: [Setting.Name: [GivenValue]] = [:]
+    /// Reads the file that was named, or records the problem.
+    private mutating func content(of file: GivenValue, _ files: FileReader) -> [UInt8]? {
         let path = file.value
         do throws(InputError) {
             try InputText.checkText(path)
         } catch {
             problems.append(.init(origin: file.origin, message: error.message))
-            return layer
+            return nil
         }
-        let content: [UInt8]
         do throws(InputError) {
-            content = try files.read(path)
+            return try files.read(path)
         } catch {
             problems.append(
                 .init(
@@ -74,8 +98,12 @@ struct SettingSources {
                     mayPass: error.mayPass
                 )
             )
-            return layer
+            return nil
         }
+    }
+
+    private mutating func fileLayer(_ content: [UInt8], _ path: String) -> [Setting.Name: [GivenValue]] {
+        var layer: [Setting.Name: [GivenValue]] = [:]
         let parsed = EnvironmentFile(parsing: content)
         for mistake in parsed.mistakes {
             problems.append(.init(origin: "\(path):\(mistake.line)", message: mistake.message))

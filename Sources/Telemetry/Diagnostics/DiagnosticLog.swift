@@ -22,6 +22,8 @@ package final class DiagnosticLog: Sendable {
     private let descriptor: Int32
     /// `true` if the journal reads the lines.
     private let isForJournal: Bool
+    /// Puts the real paths of documents into a text that names them as `docs/`.
+    private let located: @Sendable (String) -> String
 
     /// Opens the log on a descriptor that the caller keeps.
     ///
@@ -32,11 +34,13 @@ package final class DiagnosticLog: Sendable {
         level: LogLevel,
         time: any TimeSource,
         descriptor: Int32 = STDERR_FILENO,
-        journalStream: String? = nil
+        journalStream: String? = nil,
+        located: @escaping @Sendable (String) -> String = { $0 }
     ) {
         state = Mutex(State(level: level))
         self.time = time
         self.descriptor = descriptor
+        self.located = located
         let identity = FileIdentity(descriptor: descriptor)
         isForJournal = identity != nil && identity?.journalStream == journalStream
     }
@@ -78,12 +82,17 @@ package final class DiagnosticLog: Sendable {
         _ fields: @autoclosure () -> KeyValuePairs<String, String> = [:]
     ) {
         guard level <= self.level else { return }
-        var line = DiagnosticLine(isForJournal: isForJournal, at: time.now, level: level, message: message)
-        for (key, value) in fields() { line.add(key, value) }
+        var line = DiagnosticLine(
+            isForJournal: isForJournal,
+            at: time.now,
+            level: level,
+            message: located(message.description)
+        )
+        for (key, value) in fields() { line.add(key, located(value)) }
         // One thread at a time, so that the space that `poll` reported is still free for this thread's line.
         state.withLock { state in
             if state.lost > 0, isWritable(within: 0) {
-                let message: StaticString = "diagnostics were lost"
+                let message = "diagnostics were lost"
                 var report = DiagnosticLine(isForJournal: isForJournal, at: time.now, level: .warning, message: message)
                 report.add("lines", state.lost.description)
                 if write(report.bytes) { state.lost = 0 }
@@ -123,9 +132,9 @@ struct DiagnosticLine {
     /// Begins a line with its time and level.
     ///
     /// The journal records the time itself, and reads the level from `<N>` at the start of the line.
-    init(isForJournal: Bool, at instant: Timestamp, level: LogLevel, message: StaticString) {
+    init(isForJournal: Bool, at instant: Timestamp, level: LogLevel, message: String) {
         text = isForJournal ? "<\(level.priority)>" : "\(instant.iso8601Seconds) \(level.rawValue) "
-        text += Self.escaped(message.description)
+        text += Self.escaped(message)
     }
 
     mutating func add(_ key: String, _ value: String) {

@@ -24,8 +24,8 @@ WEB = 20
 
 PRELUDE = """
 set -euo pipefail
-rw() { eval '"$WORKER" "$@"' "$SETTINGS"; }
-export -f rw
+refresh-worker() { eval '"$WORKER" "$@"' "$SETTINGS"; }
+export -f refresh-worker
 systemctl() {
     case "$*" in
     'enable --now refresh-worker') touch worker-was-started ;;

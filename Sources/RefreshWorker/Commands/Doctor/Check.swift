@@ -94,14 +94,14 @@ extension [Check] {
     }
 
     /// Adds all checks for programs.
-    func write(to line: inout JSONLine) {
+    func write(to line: inout JSONLine, documents: DocumentFolder = .sources) {
         line.field("faults", count(.fault))
         line.field("warnings", count(.warning))
         line.objects("checks", self) { check, object in
             object.field("name", check.name)
             object.field("result", check.severity.rawValue)
-            object.field("text", check.finding)
-            object.fieldOrNull("advice", check.advice)
+            object.field("text", documents.located(check.finding))
+            object.fieldOrNull("advice", check.advice.map(documents.located))
         }
     }
 

@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Glibc
 import GoogleOAuth
 import HTTPClient
 import Storage
@@ -20,14 +21,17 @@ extension Doctor {
     private var configurationFile: Check {
         check("configuration", orElse: Self.folderAdvice) {
             guard let path = configuration.configurationFile else {
-                return .ok("from flags, environment and defaults; no --config file")
+                return .ok("from flags, environment and defaults; there is no file")
             }
             guard let status = try FileStatus.of(path) else {
                 return .fault("\(path) does not exist", "check the path")
             }
             guard status.kind != .folder else { return .fault("\(path) is a folder", "name a file") }
-            guard status.permissions & 0o022 == 0 else {
+            guard status.permissions & 0o022 == 0 || status.kind == .other else {
                 return .warning("\(path) may be changed by others (mode \(status.mode))", "run: chmod go-w \(path)")
+            }
+            guard status.owner == 0 || status.owner == geteuid() else {
+                return .warning("\(path) may be changed by user id \(status.owner)", "run: chown root \(path)")
             }
             guard status.permissions & 0o007 == 0 || !holdsPassword(path) else {
                 let finding = "\(path) can be read by others (mode \(status.mode)) and holds the database's password"

@@ -13,14 +13,12 @@ extension Command {
             Checks the configuration, the modes and owners of files, the key ring, the secrets and the services of the \
             listeners, their addresses, the database and its spill files, the clock, the client ids and the endpoints, \
             and gives advice for each fault. It changes nothing. It refuses the settings that the daemon refuses. It \
-            asks the token endpoint with a made-up token, which shows if the endpoint knows the client id. If root runs \
-            it, it checks as the owner of the database or of the key ring.
+            asks the token endpoint with a made-up token, which shows if the endpoint knows the client id.
             """,
         options: [.jsonObject],
         settings: Setting.Name.allCases.filter { $0 != .runOnce },
         examples: [
-            "sudo -u refresh-worker refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf":
-                "as the service's user, with the service's configuration",
+            "refresh-worker doctor": "check the installation",
             """
             refresh-worker doctor --json | jq -r '.checks[] | select(.result != "ok") | .advice // .text'
             """: "only what to do",
@@ -30,9 +28,10 @@ extension Command {
         let isPlain = !(context.inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
         let isColoured = Output.standard.isTerminal && !isPlain
         let checks = try await Doctor(context: context).run { check in
-            if !context.printsJSON { Output.standard.line(check.line(isColoured: isColoured)) }
+            let line = DocumentFolder.current.located(check.line(isColoured: isColoured))
+            if !context.printsJSON { Output.standard.line(line) }
         }
-        context.answer(checks.summary, json: checks.write)
+        context.answer(checks.summary) { line in checks.write(to: &line, documents: .current) }
         return checks.exitCode
     }
 }
@@ -50,7 +49,10 @@ struct Doctor: Sendable {
             checks.forEach(report)
             all += checks
         }
-        if ServiceUser.isRoot { add([becomeServiceUser().named("user")]) }
+        if ServiceUser.isRoot {
+            let advice = "if the service has a user of its own, run the doctor as that user: runuser -u USER"
+            add([.ok("root, who can read and write every file; \(advice)").named("user")])
+        }
         add(try await BlockingCallQueue.files.run { fileChecks() + servingChecks() })
         add(try await databaseChecks())
         add(try await BlockingCallQueue.files.run { spillChecks() })
@@ -113,40 +115,6 @@ struct Doctor: Sendable {
         let checks: [Check] =
             shown.isEmpty ? [.ok("no concern")] : shown.map { .warning("\($0.severity): \($0.text) (\($0.runbook))") }
         return checks.map { $0.named("status") }
-    }
-
-    /// Continues as the service's user if root runs the doctor, because root can read and write everything.
-    ///
-    /// Root would find no file unreadable, and would take the key ring of the service for a foreign one.
-    private func becomeServiceUser() -> Check {
-        do throws(SystemCallError) {
-            guard let user = try serviceUser() else {
-                if try ServiceUser(name: "refresh-worker") != nil {
-                    let owned = "root owns the database or the key ring, but the service runs as refresh-worker"
-                    return .warning(owned, "give it the file, or the key ring by LoadCredential=")
-                }
-                return .ok(
-                    """
-                    root, because no other user of this machine owns the database or the key ring; if the service has a user \
-                    of its own, run: runuser -u refresh-worker -- refresh-worker doctor
-                    """
-                )
-            }
-            try user.become()
-            let line = "runuser -u \(user.name) -- refresh-worker …"
-            return .ok("root runs the doctor; it checks as \(user.name); run other commands so: \(line)")
-        } catch {
-            return .warning("root cannot check as the service's user: \(error)")
-        }
-    }
-
-    /// The owner of the database or of the key ring, or before they exist, the user that the packages create.
-    private func serviceUser() throws(SystemCallError) -> ServiceUser? {
-        for path in [configuration.database.file, configuration.keyFile].compactMap(\.self) {
-            guard let owner = try FileStatus.of(path)?.owner else { continue }
-            return owner == 0 ? nil : try ServiceUser(id: owner)
-        }
-        return try ServiceUser(name: "refresh-worker")
     }
 }
 

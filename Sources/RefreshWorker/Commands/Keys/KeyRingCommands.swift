@@ -17,7 +17,7 @@ extension Command {
         options: [.toggle("lost", "give up the tokens of a key ring that is lost"), .jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            "sudo -u refresh-worker refresh-worker keys generate": "once, before the worker's first start"
+            "refresh-worker keys generate": "once, before the worker's first start"
         ],
         exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .configuration]
     ) { arguments, context in

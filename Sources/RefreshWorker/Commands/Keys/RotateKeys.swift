@@ -17,7 +17,7 @@ extension Command {
         options: [.jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            "sudo -u refresh-worker refresh-worker keys rotate":
+            "refresh-worker keys rotate":
                 "once a year, or after a person who knew the key has left"
         ],
         exitCodes: .ofDatabase()

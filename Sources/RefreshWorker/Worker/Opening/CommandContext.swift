@@ -31,7 +31,8 @@ struct CommandContext: Sendable {
             level: configuration.logLevel,
             // This machine's clock, like all other lines in its logs.
             time: SystemTime(),
-            journalStream: inputs.environment["JOURNAL_STREAM"]
+            journalStream: inputs.environment["JOURNAL_STREAM"],
+            located: DocumentFolder.current.located
         )
         workerName = "\(ProcessSetup.id)-\(String(random.nextBits() >> 32, radix: 16))"
     }
@@ -42,11 +43,24 @@ struct CommandContext: Sendable {
     func openVault() throws -> TokenVault {
         let path = configuration.keyFile
         let credentials = inputs.environment[Setting.credentialsDirectoryName]
-        return TokenVault(
-            ring: try ReloadableKeyRing(name: "the key ring \(path)") {
-                try KeyRingFile.load(path: path, credentialsDirectory: credentials)
-            }
-        )
+        do {
+            return TokenVault(
+                ring: try ReloadableKeyRing(name: "the key ring \(path)") {
+                    try KeyRingFile.load(path: path, credentialsDirectory: credentials)
+                }
+            )
+        } catch let error as FileError where error.kind == .missing {
+            guard let database = configuration.database.file, try FileStatus.of(database) == nil,
+                try LeftoverFiles.besideMissing(database).isEmpty
+            else { throw error }
+            throw CommandError(
+                .configuration,
+                """
+                this is a first start: there is neither a database \(database) nor a key ring \(path). Make the ring first: \
+                refresh-worker keys generate --key-file \(path)
+                """
+            )
+        }
     }
 
     /// Opens the client for refreshes and notices.

@@ -9,8 +9,8 @@ enum ProcessSetup {
 
     /// The environment variables by name.
     ///
-    /// The worker never changes its environment, so this can be read at any time. A variable that is not UTF-8 is
-    /// repaired and not dropped, so that a check of its value finds it.
+    /// The environment changes only before the first thread, so this can be read at any time. A variable that is not
+    /// UTF-8 is repaired and not dropped, so that a check of its value finds it.
     static var environment: [String: String] {
         var variables: [String: String] = [:]
         guard var entry = unsafe refresh_worker_environment() else { return variables }
@@ -164,6 +164,7 @@ private func waitAtGate(_ gate: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoi
 /// A user of this machine, as whom a process of root can continue.
 struct ServiceUser: Equatable, Sendable {
     let name: String
+    private let home: String
     private let id: uid_t
     private let group: gid_t
 
@@ -171,40 +172,34 @@ struct ServiceUser: Equatable, Sendable {
 
     /// Finds a user by name, and returns `nil` if there is none.
     init?(name: String) throws(SystemCallError) {
-        try unsafe self.init { entry, buffer, size, found in unsafe getpwnam_r(name, entry, buffer, size, found) }
-    }
-
-    /// Finds a user by number, and returns `nil` if there is none.
-    init?(id: UInt32) throws(SystemCallError) {
-        try unsafe self.init { entry, buffer, size, found in unsafe getpwuid_r(id, entry, buffer, size, found) }
-    }
-
-    private init?(
-        _ find: (
-            UnsafeMutablePointer<passwd>, UnsafeMutablePointer<CChar>, Int,
-            UnsafeMutablePointer<UnsafeMutablePointer<passwd>?>
-        ) -> Int32
-    ) throws(SystemCallError) {
         var entry = unsafe passwd()
         var found: UnsafeMutablePointer<passwd>?
         // Longer than any real entry: names, a path and a comment.
         let size = 65_536
         let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
         defer { unsafe buffer.deallocate() }
-        let code = unsafe find(&entry, buffer, size, &found)
-        guard code == 0 else { throw SystemCallError(call: "getpwent", code: code) }
+        let code = unsafe getpwnam_r(name, &entry, buffer, size, &found)
+        guard code == 0 else { throw SystemCallError(call: "getpwnam", code: code) }
         guard unsafe found != nil else { return nil }
-        name = unsafe String(cString: entry.pw_name)
+        self.name = name
+        home = unsafe String(cString: entry.pw_dir)
         id = unsafe entry.pw_uid
         group = unsafe entry.pw_gid
     }
 
-    /// Gives up the rights of root for the rest of this process, on all threads.
+    /// Gives up the rights of root for the rest of this process.
+    ///
+    /// Call it before the first thread is started, because it changes the environment, and before
+    /// ``ProcessSetup/forbidDumps()``, which a change of the user undoes.
     func become() throws(SystemCallError) {
         // The groups first: without root's rights they cannot be set.
         guard unsafe initgroups(name, group) == 0 else { throw SystemCallError(call: "initgroups", code: errno) }
         // For root they set the real, effective and saved ids at once.
         guard setgid(group) == 0 else { throw SystemCallError(call: "setgid", code: errno) }
         guard setuid(id) == 0 else { throw SystemCallError(call: "setuid", code: errno) }
+        // A process that kept a capability could become root again.
+        guard id == 0 || setuid(0) != 0 else { throw SystemCallError(call: "giving up root", code: EPERM) }
+        // libpq looks for certificates there. The service has this value from systemd.
+        guard unsafe setenv("HOME", home, 1) == 0 else { throw SystemCallError(call: "setenv", code: errno) }
     }
 }

@@ -1,0 +1,37 @@
+/// The configuration file and the user of the installed service.
+enum Installation {
+    static let file = "/etc/refresh-worker/refresh-worker.conf"
+    /// A fixed name: to find the owner of the service's files, root would have to read the configuration.
+    static let user = "refresh-worker"
+
+    /// The configuration files to look for if none is named, in this order.
+    ///
+    /// Root has no file of its own: `HOME` might be another user's folder, and the service's user could not read it.
+    static func files(isRoot: Bool, environment: [String: String]) -> [String] {
+        guard !isRoot, let home = environment["HOME"], home.hasPrefix("/") else { return [file] }
+        return ["\(home)/.config/refresh-worker/refresh-worker.conf", file]
+    }
+
+    /// Returns the file with the address of the database, if systemd passes that to the service.
+    ///
+    /// It exists only while the service runs. Otherwise root, who sees its origin, must not take the default database
+    /// for the service's, so reading it fails.
+    static func database(exists: (String) -> Bool) -> String? {
+        let passed = "/run/credentials/refresh-worker.service/database-url"
+        return exists(passed) || exists("/etc/credstore/refresh-worker.database-url") ? passed : nil
+    }
+
+    /// Returns `true` if a process of root must continue as the service's user, to which the files of the installation
+    /// belong.
+    ///
+    /// What root creates there, the service cannot use, and that user can change the settings on which root would act.
+    /// A worker that was started with the file's name stays root: its unit says so. So does a unit that gets
+    /// credentials, which only its own user can read.
+    static func needsUser(for invocation: Invocation, with inputs: ConfigurationInputs) -> Bool {
+        let usesFiles = invocation.text == nil && invocation.arguments.command.usesServiceFiles
+        guard usesFiles, !invocation.staysRoot else { return false }
+        guard inputs.environment[Setting.credentialsDirectoryName]?.isEmpty ?? true else { return false }
+        guard let named = inputs.namedFile else { return inputs.files.exists(file) }
+        return named == file && !invocation.runsWorker
+    }
+}

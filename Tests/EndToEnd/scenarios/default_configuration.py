@@ -1,0 +1,141 @@
+"""On an installed machine commands find the configuration, root becomes the service's user, and every path exists."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+from expectations import wait_for
+from harness import ROOT, Skipped, import_line
+from installed import CONFIGURATION, DOCUMENTS, EXTRA, JANE, SERVICE, Installed
+from links import check_links
+
+STORE = "sqlite"
+NOTE = f"refresh-worker: runs as user refresh-worker with the settings of {CONFIGURATION} (--no-switch: as root)\n"
+
+
+def scenario(fixture):
+    if os.geteuid() != 0:
+        raise Skipped("only root can make the machine")
+    machine = Installed(fixture)
+    first_start(machine)
+    import_as_root(machine, fixture)
+    commands_of_root(machine)
+    other_users(machine)
+    names = printed_paths(machine, fixture)
+    service(machine)
+    documents = machine.path(DOCUMENTS.replace("/usr/local", "/local"))
+    assert (documents / "README.md").exists(), "the map is installed"
+    return f"{names} printed paths and {check_links(documents)} links exist"
+
+
+def first_start(machine):
+    """The unit, as systemd starts it, without a key ring; then the steps that the package prints."""
+    refused = machine.run("--config", CONFIGURATION, user="refresh-worker", expect=78)
+    assert "this is a first start" in refused.stderr and "copy" not in refused.stderr, refused.stderr
+    assert len(refused.stderr.splitlines()) == 1, "a unit that names its file prints nothing else"
+    script = ROOT / "deploy" / "debian" / "postinst"
+    steps = re.findall(r"^ \d\. .*$", (ROOT / "deploy" / "debian" / "README.Debian").read_text(), re.MULTILINE)
+    printed = subprocess.run(["sh", script, "configure", ""], capture_output=True, text=True, check=True).stdout
+    assert len(steps) == 4 and all(step in printed for step in steps), f"the last lines are the steps: {printed}"
+    upgraded = subprocess.run(["sh", script, "configure", "0.0.9"], capture_output=True, text=True, check=True).stdout
+    assert upgraded == "", "an upgrade does not repeat them"
+    made = machine.run("keys", "generate")
+    assert made.stderr == NOTE, "root's command says once what it is"
+    status = machine.path("/etc/refresh-worker/keys").stat()
+    assert (status.st_uid, status.st_mode & 0o777) == (SERVICE, 0o600), "the key ring belongs to the service's user"
+    machine.run("doctor")
+
+
+def import_as_root(machine, fixture):
+    grants = fixture.sandbox.create(3)
+    lines = "".join(json.dumps(import_line(grant)) + "\n" for grant in grants)
+    # The whole configuration counts: the client id is only there.
+    machine.run("grants", "import", "-", stdin=lines)
+    assert len(machine.run("grants", "list", "--json").stdout.splitlines()) == 3, "the grants are stored"
+    machine.run("backup", "/var/lib/refresh-worker/backup.sqlite")
+    machine.run("--run-once")
+    assert machine.owners() == {SERVICE}, "everything that root's commands have made belongs to the service's user"
+    os.chown(machine.path("/var/lib/refresh-worker"), 0, SERVICE)
+    machine.path("/var/lib/refresh-worker").chmod(0o750)
+    found = machine.run("doctor", expect=78).stdout
+    assert "where SQLite keeps its log, cannot be written" in found, "the doctor finds what the service may not do"
+    machine.path("/var/lib/refresh-worker").chmod(0o700)
+    os.chown(machine.path("/var/lib/refresh-worker"), SERVICE, SERVICE)
+
+
+def commands_of_root(machine):
+    """A command that runs has given up root for good; --no-switch and another file let root stay root."""
+    watch = machine.start("status", "--watch")
+    watch.stdout.readline()
+    try:
+        state = dict(re.findall(r"^(\w+):\t(.*)$", pathlib.Path(f"/proc/{watch.pid}/status").read_text(), re.MULTILINE))
+        assert state["Uid"].split() == [str(SERVICE)] * 4, "real, effective, saved and file user are the service's"
+        assert state["Gid"].split() == [str(SERVICE)] * 4, "so are the groups"
+        assert sorted(map(int, state["Groups"].split())) == [SERVICE, EXTRA], "root's further groups are given up"
+        assert int(state["CapPrm"], 16) == int(state["CapEff"], 16) == 0, "no capability is left"
+        # Root owns these files of a process that may not be dumped, and its user's other processes cannot read them.
+        assert pathlib.Path(f"/proc/{watch.pid}/environ").stat().st_uid == 0, "the environment is closed to the service"
+    finally:
+        watch.kill()
+        watch.communicate(timeout=20)
+    stays = machine.run("keys", "list", "--no-switch", expect=78).stderr
+    assert f"the settings are those of {CONFIGURATION}" in stays, "root also learns which file it reads"
+    assert "but user id 0 is running" in stays, "root stays root"
+    machine.write("/root/own.conf", "REFRESH_WORKER_DATABASE=/root/own.sqlite\n")
+    for words, variables in [(["--config", "/root/own.conf"], {}), ([], {"REFRESH_WORKER_CONFIG": "/root/own.conf"})]:
+        own = machine.run("status", *words, expect=2, **variables).stderr
+        assert "/root/own.sqlite" in own and CONFIGURATION not in own, f"root's own file counts: {own}"
+    prefix = ["setpriv", "--bounding-set=-setgid", "--inh-caps=-setgid"]
+    refused = machine.run("status", prefix=prefix, expect=78).stderr
+    assert "root cannot continue as refresh-worker (initgroups failed" in refused, "a failed switch ends the command"
+
+
+def other_users(machine):
+    """A user who cannot read the configuration never gets a judgement of the defaults."""
+    refused = machine.run("status", user="jane", expect=78, HOME="/home/jane").stderr
+    assert CONFIGURATION in refused and "run this as root" in refused, f"the file is named: {refused}"
+    own = "/home/jane/.config/refresh-worker/refresh-worker.conf"
+    machine.write(own, "REFRESH_WORKER_DATABASE=/home/jane/own.sqlite\n", owner=JANE)
+    read = machine.run("status", user="jane", expect=2, HOME="/home/jane").stderr
+    assert f"the settings are those of {own}" in read and "/home/jane/own.sqlite" in read, f"jane's file counts: {read}"
+    # Root does not follow the file of a user whose HOME it has kept.
+    assert machine.run("keys", "list", HOME="/home/jane").stderr == NOTE, "root's file is that of the installation"
+
+
+def printed_paths(machine, fixture):
+    """Every document that help, reports and errors name is there."""
+    # A concern, so that the status names the runbook.
+    fixture.database = machine.path("/var/lib/refresh-worker/grants.sqlite")
+    fixture.set_due(int(time.time() * 1000) - 600_000)
+    texts = [machine.run("status", expect=1).stdout, machine.run("status", "--json", expect=1).stdout]
+    texts += [machine.run("doctor").stdout, machine.run("doctor", "--json").stdout]
+    for words in [[], ["status"], ["store", "copy"], ["services", "handle"]]:
+        texts.append(machine.run(*words, "--help").stdout)
+    texts += [machine.path(f"/local/share/man/{page}").read_text().replace("\\-", "-")
+              for page in ("man1/refresh-worker.1", "man5/refresh-worker.conf.5")]
+    keys = machine.path("/etc/refresh-worker/keys")
+    keys.rename(keys.with_name("aside"))
+    texts.append(machine.run("keys", "generate", expect=73).stderr)
+    keys.with_name("aside").rename(keys)
+    for text in texts:
+        assert not re.search(r"(?<![\w/])docs/", text), f"no path of the sources is printed: {text}"
+    names = {name for text in texts for name in re.findall(rf"{DOCUMENTS}/[\w/-]+\.\w+", text)}
+    assert any(name.endswith("runbook.md") for name in names), "reports name the runbook"
+    for name in names:
+        assert machine.path(name.replace("/usr/local", "/local")).exists(), f"{name} is installed"
+    return len(names)
+
+
+def service(machine):
+    """The service itself, started with its own user and the file's name, is as it was."""
+    worker = machine.start("--config", CONFIGURATION, user="refresh-worker")
+    try:
+        assert "started" in worker.stderr.readline(), "its first line is that it has started"
+        wait_for(lambda: json.loads(machine.run("status", "--json").stdout)["verdict"] == "ok", 60, "all is well")
+    finally:
+        worker.terminate()
+        worker.communicate(timeout=60)
+    assert worker.returncode == 0, "it stops"
