@@ -18,7 +18,7 @@ BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
 .PHONY: run build pages test sanitize sanitized fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package release release-check release-programs tested install \
-	uninstall deb clean bench bench-check help toolchain packages FORCE
+	uninstall deb clean bench bench-check fleet help toolchain packages FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -26,7 +26,7 @@ help: ## list the targets
 # The Debian packages that a target needs, asked for once.
 PURPOSE := build
 run: PURPOSE := run
-pages test sanitize: PURPOSE := test
+pages test sanitize fleet: PURPOSE := test
 check scenarios faults faults-short openapi: PURPOSE := check
 bench bench-check: PURPOSE := bench
 
@@ -79,6 +79,9 @@ bench: toolchain packages ## measure everything and write Benchmarks/RESULTS.md 
 
 bench-check: toolchain packages ## check that the benchmarks run and give correct results (about two minutes)
 	@Benchmarks/run --short
+
+fleet: toolchain packages ## simulate the schedule of up to 100 million grants, and print the table of docs/scaling.md (two minutes)
+	@FLEET=1 $(SWIFT) test $(BUILD_FLAGS) --filter '^SchedulerTests\.FleetTests'
 
 CHECK = $(MAKE) --no-print-directory SEED=1 RELEASE=1
 check: toolchain packages ## run everything that a change must pass

@@ -84,6 +84,16 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         )
     }
 
+    /// Creates the error for a step of the schema that the programs of live workers could not use.
+    init(step: Int, of database: String, usedBy workers: [String]) {
+        self.init(
+            .inUse,
+            "\(database.prefix(1).uppercased() + database.dropFirst()) needs schema version \(step), and workers that "
+                + "support only the version before use it (\(workers.joined(separator: ", "))). Stop every worker and "
+                + "cron job first, then start again. A killed worker counts as live for 30 seconds."
+        )
+    }
+
     /// Creates the error for any further use of `database`, which was copied to `location`.
     package init(moved database: String, to location: String) {
         self.init(

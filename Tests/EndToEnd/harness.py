@@ -21,6 +21,8 @@ from postgres_server import Server
 
 BINARIES = pathlib.Path(os.environ.get("BINARIES", ROOT / ".build" / "debug"))
 WORKER = BINARIES / "refresh-worker"
+# The debug build takes steps of the schema that a later version could have (Sources/Storage/SQL/Schema.swift).
+NEXT_WORKER = ROOT / ".build" / "debug" / "refresh-worker"
 SANDBOX = BINARIES / "google-sandbox"
 CLIENT = "1234-demo.apps.googleusercontent.com"
 # Each grant with the name of the worker that holds its lease.
@@ -281,6 +283,11 @@ class Worker:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(timeout=30)
+
+
+def in_place_of_worker(program, setup=""):
+    """The prefix of a command that runs another program with the worker's arguments."""
+    return ["bash", "-c", f'{setup}exec "$0" "${{@:2}}"', str(program)]
 
 
 def import_line(grant, refresh_token=True, **more):

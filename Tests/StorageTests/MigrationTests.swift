@@ -83,6 +83,39 @@ struct MigrationTests {
         }
     }
 
+    @Test("An additive step is made under live workers, and programs of the version before go on using the file")
+    func twoVersions() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            let open = { try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot") }
+            let older = try open()
+            try await older.add(try Sample.grants(1...3))
+            let key = try #require(KeyID(Sample.key))
+            _ = try await older.report(WorkerReport(id: "old", keyIDs: [key], sealingKeyID: key))
+            let time = try await older.leaseTime()
+            let additive = SchemaStep(isAdditive: true) { _ in "ALTER TABLE grants ADD COLUMN z INTEGER;" }
+            let connection = try SQLiteConnection(path: path, timeout: .seconds(10))
+            try SQLiteSchema(steps: SchemaStep.all + [additive]).migrate(connection, at: time)
+            #expect(try connection.integer(version) == Int64(current + 1))
+
+            let ids = (1...3).map { GrantID(rawValue: $0) }
+            #expect(try await older.claim(ids, dueBy: nil, owner: "old", for: .seconds(30)).count == 3)
+            let restarted = try open()
+            #expect(try await restarted.grant(ids[0])?.userID == Sample.grant(1).userID)
+            let copy = await #expect(throws: StoreError.self) { try await restarted.markMoved(to: "a copy") }
+            #expect(copy?.code == .newerSchema)
+            await restarted.close()
+
+            let breaking = SQLiteSchema(steps: SchemaStep.all + [additive, next])
+            let refused = #expect(throws: StoreError.self) { try breaking.migrate(connection, at: time) }
+            #expect(refused?.code == .inUse)
+            await older.close()
+            try connection.execute(SQLQuery("stopped", "DELETE FROM workers"))
+            try breaking.migrate(connection, at: time)
+            #expect(throws: StoreError.self) { try open() }
+        }
+    }
+
     @Test("A new file is not an upgrade, and a current one is opened while workers are live")
     func noUpgrade() async throws {
         try await TemporaryFolder.with { folder in

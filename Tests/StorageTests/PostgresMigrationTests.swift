@@ -52,6 +52,55 @@ struct PostgresMigrationTests {
         }
     }
 
+    @Test("An additive step leaves older workers at work; another one waits for them, and fences those it cannot see")
+    func twoVersions() async throws {
+        try await withGrants([]) { url, _ in
+            let older = try await PostgresStore.open(url: url, timeout: .seconds(60))
+            let key = try #require(KeyID(Sample.key))
+            _ = try await older.report(WorkerReport(id: "old", keyIDs: [key], sealingKeyID: key))
+            let claim = { (number: Int64) in
+                try await older.claim([GrantID(rawValue: number)], dueBy: nil, owner: "old", for: .seconds(30)).count
+            }
+            #expect(try await claim(1) == 1, "its statements are prepared")
+            let deadline = CallDeadline(in: .seconds(60))
+            let connection = try PostgresConnection.open(try DatabaseAddress(url: url), until: deadline)
+            let additive = SchemaStep(isAdditive: true) { _ in "ALTER TABLE refresh_worker.grants ADD COLUMN z bigint;"
+            }
+            try PostgresSchema(steps: SchemaStep.all + [additive]).migrate(connection, until: deadline)
+            #expect(try await claim(2) == 1)
+            let restarted = try await PostgresStore.open(url: url, timeout: .seconds(60))
+            #expect(try await restarted.grant(GrantID(rawValue: 3)) == Sample.grant(3))
+            await restarted.close()
+
+            let breaking = PostgresSchema(steps: SchemaStep.all + [additive, next])
+            let refused = #expect(throws: StoreError.self) { try breaking.migrate(connection, until: deadline) }
+            #expect(refused?.code == .inUse && refused?.message.contains("(old)") == true)
+            #expect(try await claim(3) == 1, "the refused step has changed nothing")
+            try await older.removeWorker("old")
+            try breaking.migrate(connection, until: deadline)
+            let fenced = await #expect(throws: StoreError.self) { _ = try await claim(1) }
+            #expect(fenced?.message.contains("changed by a newer refresh-worker") == true)
+            let unusable = await #expect(throws: StoreError.self) { _ = try await PostgresStore.open(url: url) }
+            #expect(unusable?.code == .newerSchema)
+            await older.close()
+        }
+    }
+
+    @Test("A step waits only a second for the lock of a table, since all others wait behind it")
+    func lockedTable() async throws {
+        try await withGrants([next]) { url, migrate in
+            let deadline = CallDeadline(in: .seconds(60))
+            let other = try PostgresConnection.open(try DatabaseAddress(url: url), until: deadline)
+            try other.execute("lock", "BEGIN; LOCK TABLE refresh_worker.grants IN ACCESS SHARE MODE", until: deadline)
+            let error = #expect(throws: StoreError.self) { try migrate() }
+            #expect(error?.code == .busy && error?.message.contains("lock timeout") == true)
+            #expect(deadline.remaining > .seconds(20), "the call itself could have waited for a minute")
+            try other.execute("unlock", "COMMIT", until: deadline)
+            try migrate()
+            try await expect("3", to: kept, on: url)
+        }
+    }
+
     @Test("A step that fails leaves the previous version intact, and so does the one before it")
     func failure() async throws {
         try await withGrants([next, failing]) { url, migrate in

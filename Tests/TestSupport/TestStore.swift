@@ -157,6 +157,7 @@ extension TestStore {
     package static var removeTombstones: [SQLQuery] { SQLiteStore.removeTombstones }
     package static var lastLease: SQLQuery { SQLiteStore.lastLease }
     package static var beforeMove: [SQLStatement] { SQLiteStore.beforeMove }
+    package static var schemaVersion: SQLQuery { SQLiteStore.schemaVersion }
     package static var afterCopy: [SQLStatement] { SQLiteStore.afterCopy }
     package var databaseName: String { database.databaseName }
     package var bootID: String { database.bootID }

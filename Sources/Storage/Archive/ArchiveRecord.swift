@@ -203,7 +203,13 @@ extension SQLStore {
         return .milliseconds(last - time.instant.milliseconds)
     }
 
+    /// A copy lacks what a newer version has added, so this version does not mark a newer database.
     package func markMoved(to location: String?) async throws {
+        let version = try await first(SQLStatement(Self.schemaVersion)) { Int($0.integer()) } ?? 0
+        let supported = SchemaStep.all.count
+        guard location == nil || version <= supported else {
+            throw StoreError(newerSchema: version, of: databaseName, supported: supported)
+        }
         let mark =
             if let location {
                 SQLStatement(.writeMeta, .text(Self.movedKey), .text(location))

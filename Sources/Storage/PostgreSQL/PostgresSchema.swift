@@ -1,3 +1,5 @@
+private import Base
+
 /// Checks that a schema `refresh_worker` belongs to this program, and brings it to this version.
 struct PostgresSchema {
     /// Arbitrary numbers that no other program locks: "RfWk" with one and two.
@@ -28,6 +30,22 @@ struct PostgresSchema {
         "waiting for another process to create the schema",
         "SELECT pg_advisory_xact_lock($1)"
     )
+    /// The columns of a worker that every version has.
+    private static let liveWorkerIDs = SQLQuery(
+        "live workers of any version",
+        """
+        SELECT worker_id FROM refresh_worker.workers
+        WHERE abs(\(SQLQuery.readClock) - heartbeat) <= $1 ORDER BY worker_id
+        """
+    )
+    /// All statements wait behind a step that waits for the lock of a table, so it waits less than their callers do.
+    ///
+    /// The start of a worker tries again.
+    private static let limitLockWait = "SET LOCAL lock_timeout = '1s'"
+    /// Fences workers of an older version that were suspended, and so did not count as live: ``SchemaStep/useCheck``.
+    private static let changeStoreID = """
+        UPDATE refresh_worker.meta SET value = gen_random_uuid()::text WHERE key = 'store_id'
+        """
     private static let createSchema = "CREATE SCHEMA refresh_worker"
     private static let createVersion = """
         CREATE TABLE refresh_worker.schema_version (
@@ -46,7 +64,8 @@ struct PostgresSchema {
     /// Runs the steps that the database lacks, in one transaction.
     ///
     /// Workers that open a new database at the same time wait for each other, and each checks again after its wait. If
-    /// no step is missing, nothing is written, so that a user without the right to create tables can work.
+    /// no step is missing, nothing is written, so that a user without the right to create tables can work. A step that
+    /// is not additive fails while a worker is live, as in ``SQLiteSchema``.
     func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError) {
         guard try version(of: connection, until: deadline) < steps.count else { return }
         _ = try connection.run(StatementBatch(until: deadline), until: deadline)
@@ -55,6 +74,9 @@ struct PostgresSchema {
             lock.add(Self.takeLock, .integer(Self.migrationLock))
             _ = try connection.run(lock, until: deadline)
             let version = try version(of: connection, until: deadline)
+            try connection.execute("limiting the wait for locks", Self.limitLockWait, until: deadline)
+            let isBreaking = version > 0 && steps.dropFirst(version).contains { !$0.isAdditive }
+            if isBreaking { try refuseWorkers(of: connection, until: deadline) }
             let catalog = try readCatalog(connection, until: deadline)
             // IF NOT EXISTS would need the right to create one even if it exists.
             if !catalog.exists { try connection.execute("creating the schema", Self.createSchema, until: deadline) }
@@ -62,9 +84,15 @@ struct PostgresSchema {
             for step in version..<max(version, steps.count) {
                 try connection.execute("migration \(step + 1)", steps[step].statements(for: .postgres), until: deadline)
             }
-            let mark = "UPDATE refresh_worker.schema_version SET version = \(steps.count)"
-            try connection.execute("marking the schema", mark, until: deadline)
-            _ = try connection.run(StatementBatch(.commit), until: deadline)
+            if version < steps.count {
+                let mark = "UPDATE refresh_worker.schema_version SET version = \(steps.count)"
+                try connection.execute("marking the schema", mark, until: deadline)
+            }
+            if isBreaking { try connection.execute("marking the schema", Self.changeStoreID, until: deadline) }
+            var end = StatementBatch()
+            if let note = SchemaStep.noteOldestUser(after: steps[...]) { end.add(note) }
+            end.add(.commit)
+            _ = try connection.run(end, until: deadline)
         } catch {
             if !error.losesConnection { _ = try connection.run(StatementBatch(.rollback), until: deadline) }
             throw error.sqlState == "42501" ? try missingRight(connection, until: deadline) : error
@@ -97,10 +125,29 @@ struct PostgresSchema {
                     + "schema is not known. Restore a backup of the schema refresh_worker."
             )
         }
-        guard version <= steps.count else {
+        if version > steps.count, try oldestUser(of: version, connection, until: deadline) > steps.count {
             throw StoreError(newerSchema: version, of: connection.database, supported: steps.count)
         }
         return version
+    }
+
+    /// Returns the oldest version whose programs can use the newer database.
+    private func oldestUser(of version: Int, _ connection: PostgresConnection, until deadline: CallDeadline)
+        throws(StoreError) -> Int
+    {
+        var batch = StatementBatch()
+        batch.add(SQLStatement(.readMeta, SchemaStep.noteOfOldestUser(of: version)))
+        let note: String? = try connection.run(batch, until: deadline)[0].first { $0.text() }
+        return note.flatMap { Int($0) } ?? version
+    }
+
+    private func refuseWorkers(of connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError) {
+        var batch = StatementBatch()
+        batch.add(Self.liveWorkerIDs, .integer(WorkerReport.lifetime.wholeMilliseconds))
+        let workers = try connection.run(batch, until: deadline)[0].rows { $0.text() }
+        guard workers.isEmpty else {
+            throw StoreError(step: steps.count, of: connection.database, usedBy: workers)
+        }
     }
 
     private func readCatalog(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError)

@@ -23,6 +23,7 @@ extension PostgresStore {
     )
     /// A writer at the same time either finishes before the note, or sees it: see the use check.
     static let beforeMove = [SQLStatement(.takeLock, .integer(PostgresSchema.moveLock))]
+    static let schemaVersion = PostgresSchema.readVersion
     /// Moves the sequences past the copied rows.
     static let afterCopy = ["grant_events", "notices"].map { table in
         SQLStatement(

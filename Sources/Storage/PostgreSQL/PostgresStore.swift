@@ -194,7 +194,7 @@ package final class PostgresStore: SQLStore {
 }
 
 extension SQLQuery {
-    private static let readClock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    static let readClock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
     /// Returns the SQL for the database's time in milliseconds since 1970, or for the parameter with this number if a
     /// test gives a time.

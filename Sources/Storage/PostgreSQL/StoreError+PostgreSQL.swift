@@ -16,8 +16,9 @@ extension StoreError {
         case Self.otherTablesState:
             self.init(
                 .cannotOpen,
-                "The tables in \(database) were dropped and created again while this worker used them \(cause). "
-                    + "Restore a backup of the schema refresh_worker; results wait in this worker's memory until then."
+                "The tables in \(database) were dropped and created again, or changed by a newer refresh-worker, while "
+                    + "this one used them \(cause). Its results wait in memory. If a newer one runs, stop this one, "
+                    + "which saves them in a spill file. Otherwise restore a backup of the schema refresh_worker."
             )
         case "40001", "40P01", "55P03", "57014", "25P03":
             self.init(.busy, "Other sessions hold locks in \(database) for too long \(cause). Try again.")

@@ -20,6 +20,7 @@ protocol SQLStore: Store {
     static var lastLease: SQLQuery { get }
     /// The statements before the note that the database was moved, which wait for writers that have not seen it.
     static var beforeMove: [SQLStatement] { get }
+    static var schemaVersion: SQLQuery { get }
     /// The statements after all rows of a copy.
     static var afterCopy: [SQLStatement] { get }
     /// The name of the database in errors, at the beginning of a sentence.

@@ -1,13 +1,25 @@
+private import Glibc
+
 /// One step of the schema, from one version to the next.
 ///
 /// A later version adds a step. Example:
 ///
-///     static let shoeSizes = SchemaStep { _ in "ALTER TABLE refresh_worker.users ADD COLUMN shoe_size bigint;" }
+///     static let shoeSizes = SchemaStep(isAdditive: true) { dialect in
+///         "ALTER TABLE refresh_worker.users ADD COLUMN shoe_size \(dialect.name(of: .integer));"
+///     }
 struct SchemaStep: Sendable {
+    /// `true` if programs that lack the step can go on using the database, which needs three things.
+    ///
+    /// - It only adds tables, columns that need no value, and indexes.
+    /// - What an older program writes is right for a newer one. So there is no new code in a column that both read, such
+    ///   as a state, and no column that must change with an older one.
+    /// - It is done within a second on the largest database. So it neither fills nor indexes a table of grants.
+    let isAdditive: Bool
     private let forSQLite: String
     private let forPostgres: String
 
-    init(_ text: (SQLDialect) -> String) {
+    init(isAdditive: Bool = false, _ text: (SQLDialect) -> String) {
+        self.isAdditive = isAdditive
         forSQLite = SQLQuery("", text(.sqlite)).textForSQLite
         forPostgres = text(.postgres)
     }
@@ -17,11 +29,40 @@ struct SchemaStep: Sendable {
     /// The schema's version is their number.
     ///
     /// The first one is made from the lists of the tables. A released step is never changed: a new one is added.
-    static let all = [
-        SchemaStep { dialect in (common(dialect) + (dialect == .sqlite ? sqlite : postgres)).joined(separator: "\n") }
-    ]
+    static let all =
+        [
+            SchemaStep { dialect in
+                (common(dialect) + (dialect == .sqlite ? sqlite : postgres)).joined(separator: "\n")
+            }
+        ] + next
+
+    #if DEBUG
+        /// The steps of a later version, for the scenarios of an upgrade: `additive` and `breaking`, with commas.
+        private static let next: [SchemaStep] = {
+            guard let list = unsafe getenv("NEXT_SCHEMA_STEPS") else { return [] }
+            return unsafe String(cString: list).split(separator: ",").enumerated().map { number, kind in
+                SchemaStep(isAdditive: kind == "additive") { dialect in
+                    "ALTER TABLE refresh_worker.grants ADD COLUMN next_\(number) \(dialect.name(of: .integer));"
+                }
+            }
+        }()
+    #else
+        private static let next: [SchemaStep] = []
+    #endif
 
     func statements(for dialect: SQLDialect) -> String { dialect == .sqlite ? forSQLite : forPostgres }
+
+    /// Returns the name of the note with the oldest version whose programs can use a database of this version.
+    ///
+    /// Only the database can tell an older program.
+    static func noteOfOldestUser(of version: Int) -> SQLValue { .text("schema_\(version)_usable_from") }
+
+    /// Returns the statement that writes that note after the last of `steps`, unless only its own programs can use it.
+    static func noteOldestUser(after steps: ArraySlice<SchemaStep>) -> SQLStatement? {
+        let additive = steps.reversed().prefix(while: \.isAdditive).count
+        guard additive > 0 else { return nil }
+        return SQLStatement(.writeMeta, noteOfOldestUser(of: steps.count), .text("\(steps.count - additive)"))
+    }
 
     private static func index(_ name: String, _ columns: String, unique: Bool = false, where condition: String? = nil)
         -> String

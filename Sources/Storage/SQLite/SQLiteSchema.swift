@@ -44,18 +44,25 @@ struct SQLiteSchema {
                 )
             }
         }
-        guard version <= steps.count else {
+        if version > steps.count, try oldestUser(of: version, in: connection) > steps.count {
             throw StoreError(newerSchema: version, of: "the database \(connection.path)", supported: steps.count)
         }
         return version
     }
 
+    /// Returns the oldest version whose programs can use the newer database.
+    private func oldestUser(of version: Int, in connection: SQLiteConnection) throws(StoreError) -> Int {
+        guard try connection.integer(Self.countWorkerTables) > 0 else { return version }
+        let note = SQLStatement(.readMeta, SchemaStep.noteOfOldestUser(of: version))
+        return try connection.rows(note) { $0.text() }.first.flatMap { Int($0) } ?? version
+    }
+
     /// Runs the steps that the file lacks, each in a transaction together with its number.
     ///
-    /// Processes that open a new file at the same time wait for each other, and each checks again after its wait. An
-    /// upgrade fails while a worker is live: an older version's statements would fail on the new schema, so it could
-    /// not store the results that it has in memory, which might include rotated refresh tokens. `onUpgrade` is called
-    /// before a file with content is changed.
+    /// Processes that open a new file at the same time wait for each other, and each checks again after its wait. A
+    /// step that is not additive fails while a worker is live: an older version's statements would fail on the new
+    /// schema, so it could not store the results that it has in memory, which might include rotated refresh tokens.
+    /// `onUpgrade` is called before a file with content is changed.
     func migrate(
         _ connection: SQLiteConnection,
         at time: LeaseTime,
@@ -68,11 +75,15 @@ struct SQLiteSchema {
             try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 guard try version(of: connection) == next else { return }
                 let step = next + 1
-                try refuseWorkers(of: connection, at: time, before: step)
+                let workers = steps[next].isAdditive ? [] : try liveWorkers(of: connection, at: time)
+                guard workers.isEmpty else {
+                    throw StoreError(step: step, of: "the database \(connection.path)", usedBy: workers)
+                }
                 if found > 0 { onUpgrade(next, step) }
                 try connection.execute(steps[next].statements(for: .sqlite), during: "migration \(step)")
                 try connection.run(Self.writeApplicationID)
                 try connection.execute(SQLQuery("migration \(step)", "PRAGMA user_version = \(step)"))
+                if let note = SchemaStep.noteOldestUser(after: steps[...next]) { try connection.run(note) }
             }
         }
     }
@@ -82,18 +93,5 @@ struct SQLiteSchema {
         guard try connection.integer(Self.countWorkerTables) > 0 else { return [] }
         let oldest = time.instant.milliseconds - WorkerReport.lifetime.wholeMilliseconds
         return try connection.rows(SQLStatement(Self.liveWorkerIDs, .text(time.epoch), .integer(oldest))) { $0.text() }
-    }
-
-    private func refuseWorkers(of connection: SQLiteConnection, at time: LeaseTime, before step: Int) throws(StoreError)
-    {
-        let workers = try liveWorkers(of: connection, at: time)
-        guard workers.isEmpty else {
-            throw StoreError(
-                .inUse,
-                "The database \(connection.path) needs schema version \(step), and workers that support only the "
-                    + "version before use it (\(workers.joined(separator: ", "))). Stop every worker and cron job "
-                    + "first, then start again. A killed worker counts as live for 30 seconds."
-            )
-        }
     }
 }

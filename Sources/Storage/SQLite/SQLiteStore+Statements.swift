@@ -4,6 +4,7 @@ extension SQLiteStore {
     static let grantQueries = SQLiteGrantRow.queries
     static let lastLease = SQLQuery("last lease", "SELECT max(until) FROM \(LeaseFile.schema).leases WHERE epoch = ?1")
     static let beforeMove: [SQLStatement] = []
+    static let schemaVersion = SQLiteSchema.readVersion
     static let afterCopy: [SQLStatement] = []
 
     static let removeTombstones = [

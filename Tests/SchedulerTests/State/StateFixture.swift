@@ -95,14 +95,12 @@ struct StateFixture {
         health: ClientHealth = ClientHealth(epoch: "boot"),
         endsOutage: Bool = false,
         plain: Int = 0,
-        dueIn span: Duration = .seconds(3000)
+        dueIn span: Duration = .seconds(3000),
+        latency: Duration = .milliseconds(100)
     ) throws -> [EngineAction] {
         let batch = try refreshes.enumerated().map { index, refresh in
-            let result = RefreshResult(
-                attempt: refresh.attempt,
-                answer: try Sample.granted(),
-                latency: .milliseconds(100)
-            )
+            let answer = try Sample.granted()
+            let result = RefreshResult(attempt: refresh.attempt, answer: answer, latency: latency)
             let grant = try Sample.grant(refresh.grant.id.rawValue, dueAt: conditions.now + span)
             var decision = RefreshDecision(outcome: .refreshed, grant: grant, health: health)
             decision.effect.endsOutage = endsOutage
