@@ -62,7 +62,7 @@ export BINARIES := $(CURDIR)/$(RELEASE_FOLDER)/release
 endif
 
 scenarios: tested ## run the real program end to end (about seven minutes)
-	@Tests/EndToEnd/run
+	@Tests/EndToEnd/run $(SCENARIOS)
 
 faults: tested ## run the real program under thousands of faults and check the tokens (about 40 minutes; Tests/Faults/run --help)
 	@Tests/Faults/run
@@ -91,6 +91,9 @@ check: toolchain packages ## run everything that a change must pass
 # quiet machine comes later.
 	@$(CHECK) --jobs=3 scenarios openapi sanitized
 	@$(CHECK) sanitize fuzz faults-short
+# These need a debug build, as the next version.
+	@NEXT_WORKER=$(CURDIR)/.build/address/debug/refresh-worker ASAN_OPTIONS=detect_leaks=0 \
+		$(CHECK) scenarios SCENARIOS='rolling_upgrade upgrade_on_one_machine'
 	@$(CHECK) release check-units check-alerts check-docs check-package bench-check
 
 sanitized: toolchain packages

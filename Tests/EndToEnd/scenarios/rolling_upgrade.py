@@ -56,7 +56,7 @@ class Service:
 
 def scenario(fixture):
     if not NEXT_WORKER.exists():
-        raise Skipped("`make build` makes the next version")
+        raise Skipped("the next version is missing: run `make build`, or name a debug build as NEXT_WORKER")
     accounts = Accounts(fixture, start=False)
     older = in_place_of_worker(os.environ.get("FORMER_WORKER", WORKER))
     newer = in_place_of_worker(NEXT_WORKER)

@@ -15,7 +15,7 @@ GRANTS = 20
 
 def scenario(fixture):
     if not NEXT_WORKER.exists():
-        raise Skipped("`make build` makes the next version")
+        raise Skipped("the next version is missing: run `make build`, or name a debug build as NEXT_WORKER")
     accounts = Accounts(fixture, start=False)
     fixture.import_grants(fixture.sandbox.create(GRANTS))
     users = list(fixture.grants())
