@@ -106,7 +106,7 @@ struct StartedWorker {
         case .listen: return [worker.listeners?.publicServer == nil ? "closed" : "listens"]
         case .listenInternal: return [try names(ending: ".sock")]
         case .internalCertificate, .internalKey, .jwtSecretFile, .servicesFile, .noticeSecretFile: return ["readable"]
-        case .internalMetrics: return ["\(HTTPListeners.exposure(configuration))"]
+        case .internalMetrics: return ["\(HTTPListeners.exposure(configuration, hasTLS: true))"]
         case .socketMode:
             let attributes = try FileManager.default.attributesOfItem(atPath: root + "/internal.sock")
             return [String((attributes[.posixPermissions] as? Int ?? 0) & 0o777, radix: 8)]
