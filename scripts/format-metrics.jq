@@ -8,6 +8,7 @@ def who: .grant | name | pad(16);
 if .event == "refresh" then
   if .outcome == "refreshed" then
     "\(clock) \(who) " + ("refreshed" | paint(32)) + " in \(.latency_ms) ms" + (if .rotated then ", a new refresh token" else "" end)
+      + (if .stands_for then ", one of \(.stands_for)" else "" end)
   else
     "\(clock) \(who) " + (.outcome | gsub("_"; " ") | paint(33)) + " on try \(.attempt): \(.answer // .verdict)"
   end

@@ -25,6 +25,8 @@ struct Configuration: Equatable, Sendable {
     let endpoints: GoogleEndpoints
     let caFile: String?
     let metricsLog: LineDestination
+    /// One of this many plain successes is logged, or none if it is 0.
+    var logSample: Int
     var logLevel: LogLevel
     /// The limit of requests per second for one client id.
     var maxRate: Double
@@ -87,6 +89,7 @@ struct Configuration: Equatable, Sendable {
         )
         caFile = resolver.optional(.caFile, SettingValue.path)
         metricsLog = resolver.value(of: .metricsLog, SettingValue.metricsLog)
+        logSample = resolver.value(of: .logSample, SettingValue.logSample)
         logLevel = resolver.value(of: .logLevel, SettingValue.word)
         maxRate = resolver.value(of: .maxRate, SettingValue.rate)
         summaryInterval = resolver.seconds(.summaryInterval, in: 1...86_400)
