@@ -235,7 +235,7 @@ extension MonitoringHandler {
             fresh = nil
         }
         let process = await processStatus()
-        let latest = await lastSnapshot.latestValue()
+        let latest = await latestSnapshot()
         let report = PrometheusReport(
             at: time.now,
             counters: counters.lifetime,
