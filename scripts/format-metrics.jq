@@ -15,6 +15,7 @@ elif .event == "started" or .event == "stopped" then empty
 elif .event == "refresh" then
   if .outcome == "refreshed" then
     "\(clock) \(who) " + ("refreshed" | paint(32)) + " in \(.latency_ms) ms" + (if .rotated then ", a new refresh token" else "" end)
+      + (if .stands_for then ", one of \(.stands_for)" else "" end)
   else
     "\(clock) \(who) " + (.outcome | gsub("_"; " ") | paint(33)) + " on try \(.attempt): \(.answer // .verdict)"
   end

@@ -69,7 +69,7 @@ package final class HTTPServer: Sendable {
     }
 
     /// The certificate for new connections, or `nil` for plain HTTP.
-    var certificate: ServerCertificate? { currentCertificate.withLock(\.self) }
+    package var certificate: ServerCertificate? { currentCertificate.withLock(\.self) }
 
     /// Presents another certificate to new connections.
     ///

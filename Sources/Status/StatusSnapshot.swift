@@ -107,6 +107,12 @@ package struct ProcessStatus: Sendable {
 extension GrantStatistics {
     /// Returns the time that the oldest due grant has waited, or `nil` if none is due.
     package func lateness(at now: Timestamp) -> Duration? { oldestDueAt.map { max(.zero, now - $0) } }
+
+    /// The reasons of the `retrying` grants, the most frequent first.
+    package var retryingByReason: [(reason: GrantReason, count: Int)] {
+        retryingReasons.map { ($0.key, $0.value) }
+            .sorted { ($1.count, $0.reason.rawValue) < ($0.count, $1.reason.rawValue) }
+    }
 }
 
 /// A file of results that the database has not stored.
@@ -173,6 +179,9 @@ extension StatusSnapshot {
             object.field("total", grants.grants)
             for state in GrantState.allCases { object.field(state.rawValue, grants.byState[state] ?? 0) }
         }
+        line.object("retrying_reasons") { object in
+            for (reason, count) in grants.retryingByReason { object.field(reason.rawValue, count) }
+        }
         line.field("expired", grants.expired.count)
         line.fieldOrNull("oldest_expired_at", grants.expired.oldest?.iso8601)
         line.field("due", grants.due)
@@ -189,6 +198,13 @@ extension StatusSnapshot {
             object.millisecondsOrNull("pause_ms", client.pause)
             object.field("wave", client.isWave)
             object.fieldOrNull("last_success_at", client.lastSuccessAt?.iso8601)
+            object.objects("failures", client.failures) { failure, object in
+                object.field("code", failure.code)
+                object.fieldOrNull("status", failure.status)
+                object.field("since", failure.since.iso8601)
+                object.field("last_at", failure.lastAt.iso8601)
+                object.field("count", failure.count)
+            }
         }
         line.objects("workers", workers ?? []) { worker, object in
             object.field("id", worker.id)

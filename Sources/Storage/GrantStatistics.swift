@@ -28,6 +28,8 @@ package struct GrantStatistics: Hashable, Sendable {
     ///
     /// It is an estimate if many are `retrying`, as ``ExpiredGrants/Sample`` explains.
     package var inDoubt: [String: Int] = [:]
+    /// The number of `retrying` grants for each reason, estimated like ``inDoubt``.
+    package var retryingReasons: [GrantReason: Int] = [:]
     /// How long consents of each client id last, as far as it is known.
     package var consentEnds: [String: ConsentEnds] = [:]
 
@@ -92,6 +94,7 @@ extension ExpiredGrants {
         private var examined = 0
         private var parts = ExpiredGrants()
         private var doubted: [String: Int] = [:]
+        private var counts: [GrantReason: Int] = [:]
 
         /// Makes an empty sample of `total` grants.
         init(of total: Int) {
@@ -112,10 +115,17 @@ extension ExpiredGrants {
 
         /// Records grants of one client id that were read: how many, how many of them have expired, and since when.
         ///
-        /// `inDoubt` is the number of those whose `invalid_grant` waits for its confirmation.
-        mutating func record(_ count: Int, expired: Int, oldest: Timestamp?, inDoubt: Int = 0, client: String) {
+        /// `reason` is the one that they all have, if it was read.
+        mutating func record(
+            _ count: Int,
+            expired: Int,
+            oldest: Timestamp?,
+            reason: GrantReason? = nil,
+            client: String
+        ) {
             examined += count
-            if inDoubt > 0 { doubted[client, default: 0] += inDoubt }
+            if let reason { counts[reason, default: 0] += count }
+            if reason == .invalidGrantUnconfirmed { doubted[client, default: 0] += count }
             if let oldest { parts.add(expired, oldest: oldest, client: client) }
         }
 
@@ -125,13 +135,16 @@ extension ExpiredGrants {
         private var factor: Double { total > Self.limit && examined > 0 ? max(1, Double(total) / Double(examined)) : 1 }
 
         /// The grants of each client id that are in doubt.
-        var inDoubt: [String: Int] { doubted.mapValues { Int((Double($0) * factor).rounded()) } }
+        var inDoubt: [String: Int] { doubted.mapValues(scaled) }
+        /// The grants of each reason.
+        var reasons: [GrantReason: Int] { counts.mapValues(scaled) }
+
+        private func scaled(_ count: Int) -> Int { Int((Double(count) * factor).rounded()) }
 
         /// Adds the expired grants to a result.
         func add(to expired: inout ExpiredGrants) {
             for (client, part) in parts.clients {
-                let count = (Double(part.count) * factor).rounded()
-                expired.add(Int(count), oldest: part.oldest, client: client)
+                expired.add(scaled(part.count), oldest: part.oldest, client: client)
             }
         }
     }

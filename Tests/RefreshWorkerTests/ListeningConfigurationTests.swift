@@ -11,7 +11,7 @@ struct ListeningConfigurationTests {
     @Test("listeners and notices are off by default")
     func off() throws {
         let configuration = try TestMachine().resolve()
-        #expect(configuration.publicListener == nil && configuration.internalListener == nil)
+        #expect(configuration.publicListener == nil && configuration.internalListeners.isEmpty)
         #expect(configuration.noticeURL == nil)
     }
 
@@ -30,15 +30,30 @@ struct ListeningConfigurationTests {
     @Test(
         "tokens are vended on this machine only",
         arguments: [
-            ("127.0.0.1:9090", ListenerLocation.own(.tcp(address: "127.0.0.1", port: 9090))),
-            ("[::1]:9090", .own(.tcp(address: "::1", port: 9090))), ("systemd:internal", .systemd(name: "internal")),
+            ("127.0.0.1:9464", ListenerLocation.own(.tcp(address: "127.0.0.1", port: 9464))),
+            ("[::1]:9464", .own(.tcp(address: "::1", port: 9464))), ("systemd:internal", .systemd(name: "internal")),
             ("unix:/run/s", .own(.unix(path: "/run/s", mode: 0o600))),
         ]
     )
     func internalLocation(text: String, location: ListenerLocation) throws {
         #expect(
-            try TestMachine(flags: Self.services + [(.listenInternal, text)]).resolve().internalListener == location
+            try TestMachine(flags: Self.services + [(.listenInternal, text)]).resolve().internalListeners == [location]
         )
+    }
+
+    @Test(
+        "the internal listener can have several addresses: flags that repeat, or a list",
+        arguments: [
+            ["unix:/run/s", "127.0.0.1:9464"], ["unix:/run/s, 127.0.0.1:9464"],
+            ["unix:/run/s,127.0.0.1:9464,unix:/run/s"],
+        ]
+    )
+    func internalLocations(texts: [String]) throws {
+        let flags = Self.services + texts.map { (Setting.Name.listenInternal, $0) }
+        let locations: [ListenerLocation] = [
+            .own(.unix(path: "/run/s", mode: 0o600)), .own(.tcp(address: "127.0.0.1", port: 9464)),
+        ]
+        #expect(try TestMachine(flags: flags).resolve().internalListeners == locations)
     }
 
     @Test(
@@ -46,7 +61,8 @@ struct ListeningConfigurationTests {
         arguments: [
             (Setting.Name.listen, "8080", "ADDRESS:PORT"), (.listen, "localhost:8080", "in figures"),
             (.listen, "systemd:", "FileDescriptorName"), (.listen, "unix:/run/s", "127.0.0.1:PORT"),
-            (.listenInternal, "unix:s", "unix:PATH"), (.listenInternal, "worker:9090", "unix:PATH"),
+            (.listenInternal, "unix:s", "unix:PATH"), (.listenInternal, "worker:9464", "unix:PATH"),
+            (.listenInternal, "unix:/run/s,9464", "unix:PATH"),
         ]
     )
     func refused(name: Setting.Name, text: String, advice: String) {
@@ -73,14 +89,17 @@ struct ListeningConfigurationTests {
     @Test(
         "tokens leave the machine over TLS only, and a unix socket is served without TLS",
         arguments: [
-            ("0.0.0.0:9090", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
-            ("192.0.2.1:9090", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
-            ("[::]:9090", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
-            ("[::ffff:192.0.2.1]:9090", false, ["nginx"]), ("0.0.0.0:9090", true, nil), ("192.0.2.1:9090", true, nil),
-            ("127.0.0.1:9090", false, nil), ("127.8.0.1:9090", false, nil), ("[::1]:9090", false, nil),
-            ("[::ffff:127.0.0.1]:9090", false, nil), ("127.0.0.1:9090", true, nil), ("unix:/run/s", false, nil),
+            ("0.0.0.0:9464", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
+            ("192.0.2.1:9464", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
+            ("[::]:9464", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
+            ("[::ffff:192.0.2.1]:9464", false, ["nginx"]), ("0.0.0.0:9464", true, nil), ("192.0.2.1:9464", true, nil),
+            ("127.0.0.1:9464", false, nil), ("127.8.0.1:9464", false, nil), ("[::1]:9464", false, nil),
+            ("[::ffff:127.0.0.1]:9464", false, nil), ("127.0.0.1:9464", true, nil), ("unix:/run/s", false, nil),
             ("unix:/run/s", true, ["leave --internal-certificate and --internal-key out"]),
             ("systemd:internal", false, nil), ("systemd:internal", true, nil),
+            ("unix:/run/s,127.0.0.1:9464", false, nil), ("unix:/run/s,0.0.0.0:9464", true, nil),
+            ("unix:/run/s,0.0.0.0:9464", false, ["0.0.0.0:9464 can be reached from other machines"]),
+            ("unix:/run/s,systemd:internal", true, nil),
         ] as [(String, Bool, [String]?)]
     )
     func internalTLS(location: String, hasCertificate: Bool, complaint: [String]?) throws {

@@ -127,6 +127,53 @@ struct ShowStatusTests {
         return ClientHealth(epoch: "e", breaker: Breaker(state: state))
     }
 
+    /// An outage that answers 503 and lets other requests time out.
+    private static var outage: ClientHealth {
+        var health = failing
+        for second in 0..<10 {
+            health.failures.record("http_503", status: 503, at: now - .seconds(90 - second))
+            if second > 5 { health.failures.record("timeout", status: nil, at: now - .seconds(90 - second)) }
+        }
+        return health
+    }
+
+    @Test("what Google answers is shown for each client: code, since when, how many, and when the next probe is")
+    func answers() throws {
+        let snapshot = Self.changed {
+            $0.clients = [Self.client(Self.outage)]
+            $0.grants.byState[.retrying] = 15
+            $0.grants.retryingReasons = [
+                GrantReason(rawValue: "timeout"): 4, GrantReason(rawValue: "http_503"): 10,
+                GrantReason(rawValue: "http_500"): 1,
+            ]
+        }
+        for line in [
+            "retrying   10 http_503, 4 timeout, 1 http_500",
+            "clients    'c': breaker open (invalid_client), next probe in 4 s, at most 200.0 requests a second",
+            "             timeout: 4 since 2027-01-15T07:58:36Z, the last 1 min 21 s ago",
+            "             HTTP 503: 10 since 2027-01-15T07:58:30Z, the last 1 min 21 s ago",
+        ] {
+            #expect(snapshot.text.contains(line + "\n"), "\(line)")
+        }
+        let object = try #require(JSONValue.object(in: snapshot.json.bytes))
+        #expect(object["retrying_reasons"]?["http_503"]?.integer == 10)
+        let failures = try #require(object["clients"]?.array?.first?["failures"]?.array)
+        #expect(failures.map { $0["code"]?.string } == ["timeout", "http_503"])
+        #expect(failures[0]["status"] == .null && failures[1]["status"]?.integer == 503)
+        #expect(failures[1]["count"]?.integer == 10)
+        #expect(failures[1]["since"]?.string == "2027-01-15T07:58:30.000Z")
+        #expect(failures[1]["last_at"]?.string == "2027-01-15T07:58:39.000Z")
+        let later = ClientStatus(
+            id: "c",
+            stored: Self.outage.stored,
+            maxRate: 200,
+            at: LeaseTime(epoch: "e", instant: Self.boot),
+            wallClock: Self.now + .seconds(86_400)
+        )
+        #expect(later.failures.isEmpty, "yesterday's failures are not shown")
+        #expect(Self.quiet.text.contains("retrying  ") == false)
+    }
+
     private static var wave: ClientHealth {
         ClientHealth(epoch: "e", recentAnswers: RecentAnswers(answers: Array(repeating: true, count: 30)))
     }
@@ -182,14 +229,18 @@ struct ShowStatusTests {
         let text = try String(contentsOf: document, encoding: .utf8)
         let listed = text.split(separator: "\n").filter { $0.hasPrefix("| `") }
             .compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
-        let object = try #require(JSONValue.object(in: Self.changed { $0.spilledFiles = [Self.spilled] }.json.bytes))
+        let full = Self.changed {
+            $0.spilledFiles = [Self.spilled]
+            $0.clients = [Self.client(Self.outage)]
+        }
+        let object = try #require(JSONValue.object(in: full.json.bytes))
         let nested = [
             object["concerns"]?.array?.first, object["clients"]?.array?.first, object["workers"]?.array?.first,
-            object["keys"]?.array?.first,
+            object["keys"]?.array?.first, object["clients"]?.array?.first?["failures"]?.array?.first,
             object["spill_files"]?.array?.first, object["database"],
         ]
         let tables = [try #require(object.object)] + nested.compactMap { $0?.object }
-        #expect(tables.count == 7)
+        #expect(tables.count == 8)
         #expect(listed.sorted() == tables.flatMap(\.keys).sorted())
     }
 

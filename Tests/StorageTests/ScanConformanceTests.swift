@@ -79,7 +79,8 @@ struct ScanConformanceTests {
                 expired: ExpiredGrants(clients: [
                     "client 0": ExpiredGrants.Client(count: 2, oldest: start + .seconds(3600)),
                     "client 1": ExpiredGrants.Client(count: 3, oldest: start + .seconds(3600)),
-                ])
+                ]),
+                retryingReasons: [GrantReason(rawValue: "network"): 1]
             )
             #expect(statistics == expected)
             let earlier = try await store.grantStatistics(at: start, refreshTokensEndingBefore: now, idleSince: start)
@@ -105,7 +106,7 @@ struct ScanConformanceTests {
         }
     }
 
-    @Test("Grants whose invalid_grant is not confirmed yet are counted by client id", arguments: StoreKind.allCases)
+    @Test("Retrying grants are counted by reason, and those in doubt by client id", arguments: StoreKind.allCases)
     func inDoubt(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.add(try Sample.grants(1...5))
@@ -119,7 +120,9 @@ struct ScanConformanceTests {
                 }
             }
             try await store.change(GrantID(rawValue: 2)) { $0.disconnect(reason: .invalidGrant, at: start) }
-            #expect(try await store.grantStatistics(at: start).inDoubt == ["client 1": 2])
+            let statistics = try await store.grantStatistics(at: start)
+            #expect(statistics.inDoubt == ["client 1": 2])
+            #expect(statistics.retryingReasons == [.invalidGrantUnconfirmed: 2, GrantReason(rawValue: "network"): 1])
         }
     }
 

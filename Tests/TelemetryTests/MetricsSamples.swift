@@ -23,7 +23,8 @@ enum MetricsSamples {
         forced: true,
         lostScopes: ["https://mail.google.com/", "openid"],
         status: 503,
-        answer: "Service\nUnavailable"
+        answer: "Service\nUnavailable",
+        standsFor: 100
     )
 
     static let short = RefreshEvent(

@@ -152,12 +152,18 @@ extension StatusSnapshot {
         let states = statesInUse.isEmpty ? "" : ": " + statesInUse.joined(separator: ", ")
         write("at", [at.iso8601Seconds])
         write("grants", ["\(grants.grants)\(states)"])
+        let reasons = grants.retryingByReason.map { "\($0.count) \($0.reason)" }
+        if !reasons.isEmpty { write("retrying", [reasons.joined(separator: ", ")]) }
         let expired = "\(grants.expired.count) connected grants without a valid access token"
         write("expired", [expired + oldest(for: grants.expired.oldest.map { at - $0 })])
         write("due", ["\(grants.due)\(oldest(for: grants.lateness(at: at)))"])
         write("ending", ["\(grants.refreshTokensEnding) refresh tokens within three days"])
         write("idle", ["\(grants.idle) connected grants without a refresh for five months"])
-        write("clients", clients.map(\.sentence), otherwise: "none configured and none known yet")
+        write(
+            "clients",
+            clients.flatMap { [$0.sentence] + $0.failureSentences(at: at) },
+            otherwise: "none configured and none known yet"
+        )
         let workers = (workers ?? []).map { worker in
             let keys = worker.keyIDs.map(\.description).joined(separator: " ")
             return "\(worker.id) holds keys \(keys), seals with \(worker.sealingKeyID)"
@@ -222,6 +228,14 @@ extension StatusSnapshot {
 }
 
 extension ClientStatus {
+    /// What the endpoint answered instead of a token, a line for each kind.
+    fileprivate func failureSentences(at now: Timestamp) -> [String] {
+        failures.map { failure in
+            let last = "the last \((now - failure.lastAt).inTwoUnits) ago"
+            return "  \(failure.name): \(failure.count) since \(failure.since.iso8601Seconds), \(last)"
+        }
+    }
+
     fileprivate var sentence: String {
         let reason = breakerReason.map { " (\($0))" } ?? ""
         let probe = nextProbe.map { ", next probe in \($0.inTwoUnits)" } ?? ""

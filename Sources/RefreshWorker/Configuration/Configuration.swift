@@ -25,6 +25,8 @@ struct Configuration: Equatable, Sendable {
     let endpoints: GoogleEndpoints
     let caFile: String?
     let metricsLog: LineDestination
+    /// One of this many plain successes is logged, or none if it is 0.
+    var logSample: Int
     var logLevel: LogLevel
     /// The limit of requests per second for one client id.
     var maxRate: Double
@@ -35,8 +37,8 @@ struct Configuration: Equatable, Sendable {
     let runsOnce: Bool
     /// The location of the public listener, or `nil` if the app's routes are not served.
     let publicListener: ListenerLocation?
-    /// The location of the internal listener, or `nil` if tokens are not vended.
-    let internalListener: ListenerLocation?
+    /// The locations of the internal listener, or none if tokens are not vended.
+    let internalListeners: [ListenerLocation]
     let socketMode: UInt32
     /// The addresses or networks of trusted proxies.
     let trustedProxies: [String]
@@ -87,6 +89,7 @@ struct Configuration: Equatable, Sendable {
         )
         caFile = resolver.optional(.caFile, SettingValue.path)
         metricsLog = resolver.value(of: .metricsLog, SettingValue.metricsLog)
+        logSample = resolver.value(of: .logSample, SettingValue.logSample)
         logLevel = resolver.value(of: .logLevel, SettingValue.word)
         maxRate = resolver.value(of: .maxRate, SettingValue.rate)
         summaryInterval = resolver.seconds(.summaryInterval, in: 1...86_400)
@@ -96,7 +99,9 @@ struct Configuration: Equatable, Sendable {
         }
         runsOnce = resolver.value(of: .runOnce, SettingValue.switched)
         publicListener = resolver.optional(.listen, SettingValue.publicLocation)
-        internalListener = resolver.optional(.listenInternal, SettingValue.internalLocation)
+        internalListeners = resolver.list(.listenInternal, SettingValue.internalLocations).reduce(into: []) {
+            if !$0.contains($1) { $0.append($1) }
+        }
         socketMode = resolver.value(of: .socketMode, SettingValue.socketMode)
         trustedProxies = resolver.list(.trustedProxy, SettingValue.networks)
         googleCallsPerMinute = resolver.value(of: .googleCallsPerMinute) { text throws(InputError) in
@@ -155,7 +160,7 @@ extension Configuration {
     }
 
     /// `true` if a listener gets tokens of the app: from the app itself, or from services of its users.
-    var verifiesAppTokens: Bool { publicListener != nil || internalListener != nil && servicesFile != nil }
+    var verifiesAppTokens: Bool { publicListener != nil || !internalListeners.isEmpty && servicesFile != nil }
 
     func hasAppSecret(environment: [String: String]) -> Bool {
         jwtSecretFile != nil || environment[Setting.jwtSecretName]?.isEmpty == false
@@ -198,17 +203,20 @@ extension Configuration {
         var problems = needs.filter(\.isUnmet).map { unmet in
             Setting.Problem(origin: "--\(unmet.name.rawValue)", message: "needs \(unmet.need)")
         }
-        if case .own(let address) = internalListener, let problem = internalTLSProblem(at: address) {
-            problems.append(Setting.Problem(origin: "--listen-internal", message: problem))
+        let internalAddresses = internalListeners.compactMap { if case .own(let address) = $0 { address } else { nil } }
+        problems += internalAddresses.compactMap(internalTLSProblem).map { problem in
+            Setting.Problem(origin: "--listen-internal", message: problem)
         }
         return problems
     }
 
     /// Returns the reason why the internal listener must not use this address, with TLS or without, or `nil` if it can.
     ///
-    /// A socket from systemd is known only after systemd passes it.
+    /// A socket from systemd is known only after systemd passes it. Beside another address, a certificate might be for
+    /// that one, and a unix socket is served without TLS.
     func internalTLSProblem(at address: ListenAddress) -> String? {
         switch (address.reach, internalCertificateFile != nil) {
+        case (.unixSocket, true) where internalListeners.count > 1 && !internalListeners.allSatisfy(\.isUnixSocket): nil
         case (.network, false):
             """
             \(address) can be reached from other machines, and tokens must not cross a network in the clear: either let the \

@@ -65,6 +65,9 @@ enum ListenerLocation: Equatable, Sendable {
     case own(ListenAddress)
     /// The socket of this name, which systemd passes.
     case systemd(name: String)
+
+    /// `true` for a path, while the kind of a socket from systemd is not known.
+    var isUnixSocket: Bool { if case .own(.unix) = self { true } else { false } }
 }
 
 extension SettingValue {
@@ -99,11 +102,16 @@ extension SettingValue {
         return .own(address)
     }
 
-    /// Parses the location of the internal listener.
+    /// Parses the locations of the internal listener, separated by commas.
     ///
-    /// ``Configuration/internalTLSProblem(at:)`` checks it against the whole configuration.
-    static func internalLocation(_ text: String) throws(InputError) -> ListenerLocation {
-        try location(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
+    /// ``Configuration/internalTLSProblem(at:)`` checks each against the whole configuration.
+    static func internalLocations(_ text: String) throws(InputError) -> [ListenerLocation] {
+        var locations: [ListenerLocation] = []
+        for piece in text.split(separator: ",") {
+            let form = "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME"
+            locations.append(try location(String(piece.trimmingBlanks()), among: form))
+        }
+        return locations
     }
 
     /// Parses an octal file mode that excludes other users.

@@ -9,17 +9,18 @@ extension Setting {
             HTTP: a proxy in front terminates TLS. Without this setting they are not served.
             """
         },
-        Setting(.listenInternal, "PLACE", change: .restart(\.internalListener)) {
+        Setting(.listenInternal, "PLACE", repeatable: true, change: .restart(\.internalListeners)) {
             """
             The address at which tokens are vended, and metrics, health and status are served: unix:PATH, ADDRESS:PORT \
-            on this machine, or systemd:NAME; any address with --internal-certificate. Without this setting no token is \
-            vended.
+            on this machine, or systemd:NAME; any address with --internal-certificate. May repeat, as in a unix socket for \
+            services and 127.0.0.1:9464 for Prometheus; in the environment and the file a list with commas. Without this \
+            setting no token is vended.
             """
         },
         Setting(.internalCertificate, "FILE", change: .file(\.internalCertificateFile)) {
             """
-            Certificate of the internal listener (PEM), followed by those between it and its root. The listener then serves \
-            TLS, and /status and the details of /readyz need a service's credential. Needs --internal-key.
+            Certificate of the internal listener (PEM), followed by those between it and its root. Its addresses other than \
+            unix:PATH then serve TLS, and /status and the details of /readyz need a service's credential. Needs --internal-key.
             """
         },
         Setting(.internalKey, "FILE", change: .file(\.internalKeyFile)) {

@@ -1,4 +1,5 @@
 import GoogleOAuth
+import Scheduler
 
 /// One setting of the worker: the only place that defines its names, its default, its explanation, and the effect of a
 /// reload on it.
@@ -20,6 +21,7 @@ struct Setting: Sendable {
         case revocationEndpoint = "revocation-endpoint"
         case caFile = "ca-file"
         case metricsLog = "metrics-log"
+        case logSample = "log-sample"
         case logLevel = "log-level"
         case maxRate = "max-rate"
         case summaryInterval = "summary-interval"
@@ -193,6 +195,13 @@ extension Setting {
         },
         Setting(.metricsLog, "FILE", default: "-", change: .restart(\.metricsLog)) {
             "The destination of the metrics log, one JSON object per line; - is standard output. A reload reopens it."
+        },
+        Setting(.logSample, "EVENT=N", default: "\(EngineLog.sampledEvent)=1", change: .reload(.logs, \.logSample)) {
+            """
+            The share of \(EngineLog.sampledEvent) in the metrics log: the lines of refreshes that succeeded at the first \
+            try and changed nothing else. 100 writes one of a hundred, 0 none, at most 1000000. No other event can be \
+            left out. Summaries and metrics count all.
+            """
         },
         Setting(.logLevel, "LEVEL", default: "notice", change: .reload(.logs, \.logLevel)) {
             "The least severe level that goes to standard error: error, warning, notice, info or debug."

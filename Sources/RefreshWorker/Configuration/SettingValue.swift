@@ -1,5 +1,6 @@
 import Base
 import HTTPClient
+import Scheduler
 import Telemetry
 
 /// Parses the text of a setting into its value, or explains the mistake.
@@ -17,6 +18,17 @@ enum SettingValue {
 
     static func metricsLog(_ text: String) throws(InputError) -> LineDestination {
         text == "-" ? .standardOutput : .file(text)
+    }
+
+    /// Parses the event whose lines can be left out, and the number of events for each line.
+    static func logSample(_ text: String) throws(InputError) -> Int {
+        let prefix = "\(EngineLog.sampledEvent)="
+        guard text.hasPrefix(prefix) else {
+            throw InputError(
+                "\(DisplayedText(text)) is not \(prefix)N: only lines of plain successes can be left out of the metrics log"
+            )
+        }
+        return try count(String(text.dropFirst(prefix.count)), in: 0...1_000_000)
     }
 
     static func endpoint(_ text: String) throws(InputError) -> Endpoint {

@@ -22,6 +22,10 @@ package struct MonitoringHandler: Sendable {
     static let interval: Duration = .seconds(2)
     /// The age of a snapshot above which it says nothing about now: reading the database hangs.
     private static let maximumAge: Duration = .seconds(30)
+    /// The same for people, who take the page's heading for what is true now.
+    static let maximumAgeOnPage: Duration = .seconds(5)
+    /// The time that the page waits for a newer snapshot.
+    static let waitOfPage: Duration = .seconds(1)
 
     private let name: String
     let version: String
@@ -81,12 +85,14 @@ package struct MonitoringHandler: Sendable {
 
     /// Observes the database until the task is cancelled, so that no request has to wait for it.
     package func run() async {
-        await time.repeat(every: Self.interval) {
-            do {
-                _ = try await lastSnapshot.value()
-            } catch {
-                // The response shows it: `DatabaseReadiness` has the problem, and the snapshot grows old.
-            }
+        await time.repeat(every: Self.interval) { await refreshSnapshot() }
+    }
+
+    private func refreshSnapshot() async {
+        do {
+            _ = try await lastSnapshot.value()
+        } catch {
+            // The response shows it: `DatabaseReadiness` has the problem, and the snapshot grows old.
         }
     }
 
@@ -105,7 +111,7 @@ package struct MonitoringHandler: Sendable {
         let isReady = isReady(process)
         let statuses = await engine.clientStatuses
         let waiting = await engine.waiting
-        let snapshot = await lastSnapshot.latestValue()
+        let snapshot = await latestSnapshot()
         let findings = findings(of: process, snapshot)
         let now = time.now
         return .object(status: isReady ? 200 : 503, headers: [ServerResponse.noStore]) { line in
@@ -176,10 +182,17 @@ package struct MonitoringHandler: Sendable {
         )
     }
 
-    /// Makes the page from the last snapshot, without waiting for the database.
+    /// Makes the page from the last snapshot.
+    ///
+    /// It waits for the database only if that snapshot is old, and not for long.
     func statusPage(showing lookup: StatusPage.Lookup? = nil) async -> StatusPage {
+        var snapshot = await latestSnapshot()
+        if database.problem == nil, snapshot.map({ time.now - $0.at > Self.maximumAgeOnPage }) ?? true {
+            await time.wait(atMost: Self.waitOfPage) { await refreshSnapshot() }
+            snapshot = await latestSnapshot()
+        }
         let process = await processStatus()
-        let snapshot = await lastSnapshot.latestValue()
+        let judged = usable(snapshot, upTo: Self.maximumAgeOnPage)
         var page = StatusPage(
             at: time.now,
             worker: name,
@@ -187,7 +200,8 @@ package struct MonitoringHandler: Sendable {
             startedAt: counters.lifetime.startedAt,
             phase: phase.current == .serving && !isReady(process) ? "not ready" : phase.current.rawValue
         )
-        page.findings = findings(of: process, snapshot)
+        page.findings = findings(of: process, judged)
+        page.judgedAt = judged?.at ?? page.at
         page.snapshot = snapshot
         // Without the database, the clients as this worker knows them.
         page.clients = if let snapshot { snapshot.clients } else { await engine.clientStatuses }
@@ -203,11 +217,29 @@ package struct MonitoringHandler: Sendable {
     /// then, it returns `nil`, because it is unknown if all is well.
     func findings(of process: ProcessStatus, _ snapshot: StatusSnapshot?) -> [Finding]? {
         let now = time.now
-        if let snapshot, database.problem == nil, now - snapshot.at <= Self.maximumAge {
+        if let snapshot = usable(snapshot, upTo: Self.maximumAge) {
             return snapshot.with(process, at: now).findings
         }
         let own = StatusSnapshot(at: now).with(process, at: now).findings
         return own.isEmpty ? nil : own
+    }
+
+    /// Returns a snapshot that says something about now, or `nil` without one.
+    private func usable(_ snapshot: StatusSnapshot?, upTo maximumAge: Duration) -> StatusSnapshot? {
+        snapshot.flatMap { database.problem == nil && time.now - $0.at <= maximumAge ? $0 : nil }
+    }
+
+    /// Returns the last snapshot, with the clients whose breaker this worker has seen opening since.
+    ///
+    /// Nobody should have to wait for the next snapshot to learn that nothing is sent any more.
+    func latestSnapshot() async -> StatusSnapshot? {
+        guard var snapshot = await lastSnapshot.latestValue() else { return nil }
+        for client in await engine.clientStatuses where client.breakerSince.map({ $0 >= snapshot.at }) ?? false {
+            snapshot.clients.removeAll { $0.id == client.id }
+            snapshot.clients.append(client)
+        }
+        snapshot.clients.sort { $0.id < $1.id }
+        return snapshot
     }
 
     /// Returns the code of the database's problem, or `nil` without one.

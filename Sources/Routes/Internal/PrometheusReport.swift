@@ -257,7 +257,7 @@ extension MonitoringHandler {
             fresh = nil
         }
         let process = await processStatus()
-        let latest = await lastSnapshot.latestValue()
+        let latest = await latestSnapshot()
         let report = PrometheusReport(
             at: time.now,
             version: version,

@@ -7,8 +7,12 @@ package import Telemetry
 package final class EngineLog: Sendable {
     /// The number of changes of state that are kept for the status page.
     package static let maximumRecentChanges = 20
+    /// The name of plain successes, the only lines that can be left out.
+    package static let sampledEvent = "refresh.succeeded"
 
     private let changes = Mutex<[GrantEvent]>([])
+    /// The number of plain successes for each one that is logged, and those that passed since.
+    let plainSuccesses = Mutex((interval: 1, passed: 0))
     package let metrics: MetricsLog
     package let diagnostics: DiagnosticLog
     package let counters: IntervalCounters
@@ -42,10 +46,11 @@ package final class EngineLog: Sendable {
         endAlarms(of: refreshes)
     }
 
-    private func record(_ events: [RefreshEvent]) {
+    func record(_ events: [RefreshEvent]) {
         guard !events.isEmpty else { return }
-        metrics.record(RefreshEvent.name, count: events.count) { events[$0].write(into: &$1) }
-        counters.record(events.map(\.counted))
+        let logged = sampled(events)
+        metrics.record(RefreshEvent.name, count: logged.count) { logged[$0].write(into: &$1) }
+        counters.record(events.map(\.counted), notLogged: events.count - logged.count)
         for index in events.indices {
             diagnostics.debug(
                 "refresh",
@@ -54,6 +59,27 @@ package final class EngineLog: Sendable {
                     "verdict": events[index].verdict, "reason": events[index].reason,
                 ]
             )
+        }
+    }
+
+    /// Logs one of `interval` plain successes from now on, or none if it is 0.
+    package func sample(oneOf interval: Int) {
+        plainSuccesses.withLock { if $0.interval != interval { $0 = (interval, 0) } }
+    }
+
+    /// Returns the events to log: all but some of the plain successes.
+    private func sampled(_ events: [RefreshEvent]) -> [RefreshEvent] {
+        plainSuccesses.withLock { sample in
+            guard sample.interval != 1 else { return events }
+            return events.compactMap { event in
+                guard event.isPlainSuccess else { return event }
+                sample.passed += 1
+                guard sample.passed == sample.interval else { return nil }
+                sample.passed = 0
+                var event = event
+                event.standsFor = sample.interval
+                return event
+            }
         }
     }
 
@@ -117,6 +143,15 @@ struct RefreshEvent: Sendable {
     ///
     /// It never holds a token, because the reader of the answer omits the body of a successful one.
     var answer: String?
+    /// The number of plain successes that this one stands for, if others have no line.
+    var standsFor: Int?
+
+    /// `true` if the grant goes on as before, so that nobody misses the line.
+    ///
+    /// A rotated token, lost scopes, a retry and a refresh that a caller asked for are part of a grant's history.
+    var isPlainSuccess: Bool {
+        counted.outcome == .refreshed && attempt == 1 && !rotated && !forced && lostScopes.isEmpty
+    }
 
     func write(into line: inout MetricsLine) {
         line.text("grant", grant, "the grant")
@@ -157,6 +192,7 @@ struct RefreshEvent: Sendable {
         )
         line.milliseconds("latency_ms", ifAny: counted.latency, "from the request to the end of its answer")
         line.number("status", ifAny: status, "the answer's HTTP status")
+        line.number("stands_for", ifAny: standsFor, "plain successes that this line stands for (`--log-sample`)")
         line.text("answer", ifAny: answer, maximum: Self.maximumAnswer, "Google's text about an error")
     }
 }

@@ -63,6 +63,9 @@ package struct RefreshRules: Sendable {
     private func applyToClient(_ context: inout DecisionContext) -> ClientEffect {
         var effect = ClientEffect()
         let wasFailing = context.health.breaker.endpointIsFailing
+        if let code = context.result.failureCode {
+            context.health.failures.record(code, status: context.result.status, at: context.now)
+        }
         switch context.result.answer {
         case .granted: effect.breakerChange = context.health.breaker.succeeded()
         case .failed(let verdict, let retryAfter):

@@ -7,9 +7,9 @@ extension StatusPage {
             element("p") {
                 verdictSentence
                 " As of "
-                time(at)
-                if let observedAt = snapshot?.at {
-                    "; the database was read at "
+                time(judgedAt)
+                if let observedAt = snapshot?.at, observedAt != judgedAt {
+                    "; the database was last read "
                     time(observedAt)
                 }
                 "."

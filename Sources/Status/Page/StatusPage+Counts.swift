@@ -49,8 +49,19 @@ extension StatusPage {
                     time(oldest)
                 }
             }
+            if !grants.retryingReasons.isEmpty { element("li") { reasons(of: grants) } }
             element("li") { "\(Self.number(grants.refreshTokensEnding)) whose refresh token ends within three days" }
             element("li") { "\(Self.number(grants.idle)) without a refresh for five months" }
+        }
+    }
+
+    /// The retrying grants by reason: Google's codes, and the kinds of faults.
+    @HTMLBuilder private func reasons(of grants: GrantStatistics) -> HTML {
+        "Retrying: "
+        let shown = grants.retryingByReason.prefix(Self.rowLimit)
+        for (index, (reason, count)) in shown.enumerated() {
+            "\(index == 0 ? "" : ", ")\(Self.number(count)) "
+            code(reason.rawValue)
         }
     }
 
@@ -108,10 +119,10 @@ extension StatusPage {
                 table(
                     "Client ids, with the limits that all workers share. "
                         + Self.extent(shown: shown.count, of: all.count, "client id"),
-                    columns: ["Client id", "Breaker", "Pace", "Last success"],
+                    columns: ["Client id", "Breaker", "Pace", "Last failure", "Last success"],
                     rows: shown.map { client in
                         [
-                            name(client.id), breaker(of: client), pace(of: client),
+                            name(client.id), breaker(of: client), pace(of: client), failure(of: client),
                             time(client.lastSuccessAt, otherwise: "none known"),
                         ]
                     }
@@ -125,6 +136,20 @@ extension StatusPage {
         if let reason = client.breakerReason {
             " "
             code(reason)
+        }
+        if let next = client.nextProbe { ", next probe in \(next.inTwoUnits)" }
+    }
+
+    /// What the endpoint answered last instead of a token.
+    @HTMLBuilder private func failure(of client: ClientStatus) -> HTML {
+        if let failure = client.failures.first {
+            code(failure.name)
+            ", \(Self.number(failure.count)) since "
+            time(failure.since)
+            ", the last "
+            Self.distance(from: at, to: failure.lastAt)
+        } else {
+            "none in the last day"
         }
     }
 

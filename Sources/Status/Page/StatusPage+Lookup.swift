@@ -72,13 +72,17 @@ extension StatusPage {
                 }
             }
             fact("Access token") {
-                grant.accessToken == nil ? "none" : "stored, valid until "
-                if let token = grant.accessToken { time(token.expiresAt) }
+                if let token = grant.accessToken {
+                    token.expiresAt > at ? "stored, valid until " : "stored, expired "
+                    time(token.expiresAt)
+                } else {
+                    "none"
+                }
             }
             fact("Refresh token") {
                 grant.refreshToken == nil ? "none" : "stored, version \(grant.generation)"
                 if let end = grant.refreshToken?.expiresAt {
-                    ", ends "
+                    end > at ? ", ends " : ", ended "
                     time(end)
                 }
             }

@@ -15,7 +15,10 @@ package struct StatusPage: Sendable {
         case unknownUser(String)
     }
 
-    let at: Timestamp
+    /// The time of the request.
+    package let at: Timestamp
+    /// The time at which the state was as the heading says.
+    package var judgedAt: Timestamp
     /// The worker that serves the page.
     let worker: String
     let version: String
@@ -35,6 +38,7 @@ package struct StatusPage: Sendable {
 
     package init(at: Timestamp, worker: String, version: String, startedAt: Timestamp, phase: String) {
         self.at = at
+        judgedAt = at
         self.worker = worker
         self.version = version
         self.startedAt = startedAt

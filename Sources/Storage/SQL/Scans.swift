@@ -73,18 +73,17 @@ extension DueEntry {
 
 extension SQLQuery {
     static let countByState = grantCounts.select("count by state", "WHERE grants > 0")
-    /// Counts the expired grants, and those in doubt, among the `retrying` ones of a range of ids, as
+    /// Counts the `retrying` grants of a range of ids by client id and reason, and the expired ones among them, as
     /// `ExpiredGrants.Sample` explains.
     static let countExpiredRetries = SQLQuery(
         "count expired retries",
         """
-        SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= $1), min(expired_at),
-            count(*) FILTER (WHERE reason = '\(GrantReason.invalidGrantUnconfirmed.rawValue)')
+        SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= $1), min(expired_at), reason
         FROM (
             SELECT client_id, coalesce(access_expires_at, since) AS expired_at, reason
             FROM refresh_worker.grants /* INDEXED BY grants_by_state */
             WHERE state = '\(GrantState.retrying.rawValue)' AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4
-        ) AS part GROUP BY client_id
+        ) AS part GROUP BY client_id, reason
         """
     )
     static let countEnding = SQLQuery(
@@ -269,12 +268,12 @@ extension SQLStore {
             let examined = row.count()
             let expired = isOfRetries || index % 2 == 1 ? row.count() : 0
             let oldest = row.timestamp()
-            return (index, client, examined, expired, oldest, inDoubt: isOfRetries ? row.count() : 0)
+            return (index, client, examined, expired, oldest, isOfRetries ? GrantReason(rawValue: row.text()) : nil)
         }
         var due = 0
-        for (index, client, count, expired, oldest, inDoubt) in parts {
+        for (index, client, count, expired, oldest, reason) in parts {
             if index >= clients.count * 2 {
-                retries.record(count, expired: expired, oldest: oldest, inDoubt: inDoubt, client: client)
+                retries.record(count, expired: expired, oldest: oldest, reason: reason, client: client)
             } else if index % 2 == 0 {
                 due = count
                 statistics.due += count
@@ -287,6 +286,7 @@ extension SQLStore {
         }
         retries.add(to: &statistics.expired)
         statistics.inDoubt = retries.inDoubt
+        statistics.retryingReasons = retries.reasons
     }
 }
 

@@ -7,6 +7,7 @@ package final class IntervalCounters: Sendable {
     private struct State {
         var start: BootInstant
         var outcomes: [RefreshOutcome: Int] = [:]
+        var notLogged = 0
         var latency = Histogram()
         var lateness = Histogram()
         var activity: RecentActivity
@@ -24,11 +25,13 @@ package final class IntervalCounters: Sendable {
         state = Mutex(State(start: now, activity: RecentActivity(at: now)))
     }
 
-    package func record(_ refreshes: [CountedRefresh]) {
+    /// Counts refreshes, of which a number has no line in the metrics log.
+    package func record(_ refreshes: [CountedRefresh], notLogged: Int = 0) {
         lifetime.record(refreshes)
         let now = time.sinceBoot
         state.withLock { state in
             state.activity.record(refreshes, at: now)
+            state.notLogged += notLogged
             for index in refreshes.indices {
                 state.lateness.record(refreshes[index].lateness.wholeMilliseconds)
                 if let latency = refreshes[index].latency { state.latency.record(latency.wholeMilliseconds) }
@@ -50,12 +53,14 @@ package final class IntervalCounters: Sendable {
             defer {
                 state.start = now
                 state.outcomes = [:]
+                state.notLogged = 0
                 state.latency.reset()
                 state.lateness.reset()
             }
             return IntervalCounts(
                 interval: now - state.start,
                 outcomes: state.outcomes,
+                notLogged: state.notLogged,
                 latency: Percentiles(state.latency),
                 lateness: Percentiles(state.lateness)
             )
@@ -133,6 +138,8 @@ package struct IntervalCounts: Sendable {
     ///
     /// A missing outcome did not occur.
     package let outcomes: [RefreshOutcome: Int]
+    /// The number of successes without a line in the metrics log.
+    package let notLogged: Int
     /// The milliseconds from sending a request to the end of its answer, or `nil` without answers.
     package let latency: Percentiles?
     /// The milliseconds from a grant's due time to its try, or `nil` without tries.

@@ -1,7 +1,9 @@
 """`invalid_client` for all: no grant changes, one alarm, the breaker opens, and the worker recovers on its own."""
 
+import json
 import time
 
+from accounts import Listener, free_port
 from expectations import wait_for
 
 GRANTS = 200
@@ -12,7 +14,8 @@ def scenario(fixture):
     sandbox.settings(lifetime=20)
     fixture.generate_keys()
     fixture.import_grants(sandbox.create(GRANTS))
-    worker = fixture.start().wait_started()
+    internal = Listener(free_port())
+    worker = fixture.start("--listen-internal", f"127.0.0.1:{internal.address}").wait_started()
     wait_for(lambda: all(row["is_proven"] for row in fixture.rows()), 60, "every grant was refreshed once")
 
     sandbox.settings(outage="invalid_client")
@@ -20,6 +23,7 @@ def scenario(fixture):
     wait_for(lambda: len(worker.events("breaker", change="probe")) >= 3, 60, "three probes")
     refused = sandbox.stats()["by_answer"]["invalid_client"]
     assert refused <= 64 + 10, "the open breaker stops the requests"
+    google_answers(fixture, internal, refused)
     sandbox.settings(outage="none")
     wait_for(lambda: worker.events("breaker", change="closed"), 60, "the breaker closed")
     moment = time.time() * 1000
@@ -32,3 +36,15 @@ def scenario(fixture):
     alarms = worker.events("alarm")
     assert len(alarms) == 1, "the fault raises one alarm"
     return f"{refused} refused in all"
+
+
+def google_answers(fixture, internal, refused):
+    """Status and page say what Google answers, how often, since when, and when it is asked again."""
+    client = json.loads(fixture.run("status", "--json").stdout)["clients"][0]
+    failure = client["failures"][0]
+    assert (failure["code"], failure["status"]) == ("invalid_client", 401), "the last failure is Google's"
+    assert failure["count"] >= refused, "every refusal is counted"
+    assert failure["since"] < failure["last_at"] and client["next_probe_ms"] is not None, "it says since when"
+    assert "HTTP 401 invalid_client: " in fixture.run("status").stdout, "people see it too"
+    page = internal.get("/").expect(200).body.decode()
+    assert "HTTP 401 invalid_client" in page and "next probe in" in page, "the page shows it"

@@ -10,7 +10,7 @@ import ssl
 import threading
 
 import mail
-from accounts import SERVICE_KEY, Accounts, free_port, user_token
+from accounts import SERVICE_KEY, Accounts, Listener, free_port, user_token
 from expectations import wait_for
 from tls import Authority, TLSListener
 
@@ -30,6 +30,7 @@ def scenario(fixture):
 
     versions(port, authority)
     credentials(accounts)
+    socket_beside(accounts)
     function(accounts, authority, f"https://localhost:{port}")
     reload(fixture, accounts, authority, port)
     stalls(accounts, port)
@@ -54,7 +55,8 @@ def refuses_to_start(fixture, accounts, tls, key):
     key.chmod(0o644)
     refused([key.name, "chmod 600"])
     key.chmod(0o600)
-    refused(["needs no TLS"], "--listen-internal", f"unix:{fixture.folder / 'x.sock'}")
+    result = fixture.run(*plain.extra, *tls[2:], expect=78)
+    assert "needs no TLS" in result.stderr, "a certificate for nothing but a unix socket is refused"
     # A socket from systemd is checked when it is there.
     with socket.create_server(("0.0.0.0", 0)) as listener:
         shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=internal exec "$@"'
@@ -105,6 +107,15 @@ def credentials(accounts):
     assert internal.get("/readyz", SERVICE_KEY).expect(200).json["ready"], "a service gets the details of readiness"
     internal.get("/", SERVICE_KEY).expect(200)
     internal.get("/users?user=ada", SERVICE_KEY).expect(403)
+
+
+def socket_beside(accounts):
+    """The unix socket of the same worker serves this machine without TLS, and its status without a credential."""
+    beside = Listener(accounts.socket)
+    assert "grants" in beside.get("/status").expect(200).json, "the socket shows the status"
+    beside.get("/metrics").expect(200)
+    beside.get("/v1/grants/ada/token", SERVICE_KEY).expect(200)
+    beside.get("/v1/grants/ada/token").expect(401)
 
 
 def function(accounts, authority, url):

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import threading
 
-from accounts import JWT_SECRET, SERVICE_KEY, Accounts, Listener, user_token
+from accounts import JWT_SECRET, SERVICE_KEY, Accounts, Listener, free_port, user_token
 from expectations import wait_for
 
 
@@ -35,6 +35,9 @@ def scenario(fixture):
     assert mode == 0o660, "the socket has its mode"
     accounts.worker.kill()
     assert accounts.socket.exists(), "a killed worker leaves its socket"
+    # A port beside the socket, as for Prometheus and a browser.
+    beside = Listener(free_port())
+    accounts.extra += ["--listen-internal", f"127.0.0.1:{beside.address}"]
     accounts.worker = fixture.start(*accounts.extra, "--socket-mode", "0600").wait_started()
     wait_for(accounts.is_ready, 30, "it listens on its socket again")
     assert stat.S_IMODE(accounts.socket.stat().st_mode) == 0o600, "the socket has the requested mode"
@@ -48,6 +51,7 @@ def scenario(fixture):
         asked = ["curl", "--silent", "--fail", "--unix-socket", str(accounts.socket), f"http://localhost{path}"]
         answer = subprocess.run(asked, capture_output=True, text=True, timeout=30)
         assert answer.returncode == 0 and answer.stdout, f"curl gets {path}"
+        assert beside.get(path).expect(200).body, f"the port beside the socket serves {path}"
     assert public.get("/readyz").expect(200).body == b"ready\n", "the public probe shows no details"
     metrics = accounts.internal.get("/metrics").expect(200)
     assert metrics.headers["content-type"].startswith("text/plain; version=0.0.4"), (
@@ -62,6 +66,7 @@ def scenario(fixture):
     grant = fixture.sandbox.create(email="ada@gmail.com")[0]
     accounts.connect(grant, user_token("u-1")).expect(201)
     accounts.vend("u-1").expect(200)
+    beside.get("/v1/grants/u-1/token", SERVICE_KEY).expect(200)
     services = accounts.fixture.folder / "services.json"
     known = services.read_text()
     services.write_text("{")
@@ -72,6 +77,7 @@ def scenario(fixture):
     services.write_text(known.replace('"users": ["*"]', '"users": ["u-2"]'))
     accounts.worker.signal(signal.SIGHUP)
     wait_for(lambda: accounts.vend("u-1").status == 403, 10, "the new limits hold")
+    beside.get("/v1/grants/u-1/token", SERVICE_KEY).expect(403)
 
     # Draining: a begun request gets its answer, /readyz reports 503 during that time, and then all connections are
     # closed.
@@ -86,11 +92,14 @@ def scenario(fixture):
     fixture.sandbox.call("/control/wait?holding=1")
     accounts.worker.signal(signal.SIGTERM)
     wait_for(lambda: accounts.internal.get("/readyz").status == 503, 10, "not ready while draining")
+    beside.get("/readyz").expect(503)
     fixture.sandbox.call("/control/release", {"email": "ada@gmail.com"})
     caller.join(30)
     assert answers and answers[0].status == 200, "the request that had begun is answered"
     assert accounts.worker.process.wait(timeout=60) == 0, "the worker stops gracefully"
     assert not accounts.socket.exists(), "the stop removes the socket's file"
+    with socket.create_server(("127.0.0.1", beside.address)):
+        pass  # The stop has freed the port.
     accounts.close()
     return ""
 

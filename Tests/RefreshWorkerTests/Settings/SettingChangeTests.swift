@@ -29,7 +29,7 @@ struct SettingChangeTests {
     @Test("that a reload applies is one of these")
     func reloadable() {
         let names = Setting.all.filter { $0.change.reloadGroup != nil }.map(\.name)
-        #expect(names == [.clientID, .clientSecretFile, .serverClientID, .logLevel, .maxRate])
+        #expect(names == [.clientID, .clientSecretFile, .serverClientID, .logSample, .logLevel, .maxRate])
         #expect(Set(Setting.all.compactMap(\.change.reloadGroup)) == Set(Setting.ReloadGroup.allCases))
     }
 }

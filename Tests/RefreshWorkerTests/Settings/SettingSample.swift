@@ -39,6 +39,7 @@ struct SettingSample: Sendable {
         case .revocationEndpoint: SettingSample("https://revocation.example/")
         case .caFile: SettingSample("ROOT/pem")
         case .metricsLog: SettingSample("ROOT/other.jsonl")
+        case .logSample: SettingSample("refresh.succeeded=7", seen: "7")
         case .logLevel: SettingSample("warning")
         case .maxRate: SettingSample("7", seen: "7.0")
         case .summaryInterval: SettingSample("7", seen: "7.0")

@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import Status
 import Storage
+import Synchronization
 import Telemetry
 
 @testable import GoogleOAuth
@@ -96,6 +97,7 @@ struct StartedWorker {
         case .caFile:
             return [stored("configuration", in: worker.http, as: HTTPClient.Configuration.self)?.caFile ?? "none"]
         case .metricsLog: return [try names(ending: ".jsonl")]
+        case .logSample: return ["\(worker.log.plainSuccesses.withLock { $0.interval })"]
         case .logLevel: return ["\(worker.context.diagnostics.level)"]
         case .maxRate:
             // The engine's, and the one of the status report.
@@ -106,7 +108,7 @@ struct StartedWorker {
         case .listen: return [worker.listeners?.publicServer == nil ? "closed" : "listens"]
         case .listenInternal: return [try names(ending: ".sock")]
         case .internalCertificate, .internalKey, .jwtSecretFile, .servicesFile, .noticeSecretFile: return ["readable"]
-        case .internalMetrics: return ["\(HTTPListeners.exposure(configuration))"]
+        case .internalMetrics: return ["\(HTTPListeners.exposure(configuration, hasTLS: true))"]
         case .socketMode:
             let attributes = try FileManager.default.attributesOfItem(atPath: root + "/internal.sock")
             return [String((attributes[.posixPermissions] as? Int ?? 0) & 0o777, radix: 8)]

@@ -56,7 +56,7 @@ struct InternalRoutesTests {
     @Test(
         "describe the token endpoint under the address that the client used",
         arguments: [
-            (.thisMachine, [("Host", "127.0.0.1:9090")], "http://127.0.0.1:9090"),
+            (.thisMachine, [("Host", "127.0.0.1:9464")], "http://127.0.0.1:9464"),
             (.thisMachine, [("Host", "w.example"), ("X-Forwarded-Proto", "https")], "https://w.example"),
             (.network(servesMetrics: false), [("Host", "w.example:9443")], "https://w.example:9443"),
             (.thisMachine, [("Host", "")], "http://localhost"),

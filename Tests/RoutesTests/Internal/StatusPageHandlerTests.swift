@@ -123,7 +123,9 @@ struct StatusPageHandlerTests {
         try await poll { asked.withLock { $0 } == 2 }
     }
 
-    @Test("does not wait for a database that does not answer, and shows the last counts")
+    @Test(
+        "waits a second for a database that does not answer, then shows the last counts, and at once when it is known"
+    )
     func hanging() async throws {
         let isHanging = Mutex(false)
         let page = await page { grants in
@@ -139,8 +141,12 @@ struct StatusPageHandlerTests {
         // Nothing has noticed the fault yet: the last counts do not say that all is well.
         fixture.time.advance(by: .seconds(60))
         await database.check()
-        var contents = await page.statusPage()
+        async let waiting = page.statusPage()
+        await fixture.time.sleepers(atLeast: 1, for: MonitoringHandler.waitOfPage)
+        fixture.time.advance(by: MonitoringHandler.waitOfPage)
+        var contents = await waiting
         #expect(contents.snapshot?.at == first && contents.findings == nil)
+        #expect(contents.judgedAt == contents.at, "no judgement is older than five seconds")
         // The check has noticed it.
         fixture.time.advance(by: .seconds(60))
         contents = await page.statusPage()
@@ -152,6 +158,45 @@ struct StatusPageHandlerTests {
         let last = await page.statusPage()
         #expect(last.snapshot == nil)
         #expect(last.findings?.isEmpty == false)
+    }
+
+    /// A snapshot in which nothing is wrong with the client.
+    private func calm(_ grants: GrantStatistics) -> StatusSnapshot {
+        var snapshot = StatusSnapshot.of(grants, at: fixture.time.now)
+        snapshot.clients = [ClientStatus(id: "client")]
+        return snapshot
+    }
+
+    @Test("shows a breaker at once that this worker has seen opening, beside the time of the judgement")
+    func openedBreaker() async throws {
+        try await fixture.add(accessToken: nil)
+        let page = await page { grants in calm(grants) }
+        let observedAt = fixture.time.now
+        #expect(await page.statusPage().findings == [])
+        fixture.time.advance(by: .seconds(1))
+        await database.check()
+        fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
+        _ = await fixture.send()
+        let contents = await page.statusPage()
+        #expect(contents.at == observedAt + .seconds(1) && contents.judgedAt == observedAt)
+        #expect(contents.findings?.map(\.kind) == ["breaker_open"])
+        #expect(contents.clients.map(\.breakerReason) == ["invalid_client"])
+        #expect(contents.clients.first?.failures.map(\.code) == ["invalid_client"])
+        let readiness = ParsedResponse(await page.readiness())
+        #expect(readiness["concerns"]?.array?.map { $0["kind"]?.string } == ["breaker_open"])
+    }
+
+    @Test("is judged from what was read five seconds before at most: it waits a moment for a newer snapshot")
+    func recentJudgement() async throws {
+        let page = await page { grants in calm(grants) }
+        let observedAt = fixture.time.now
+        fixture.time.advance(by: .seconds(5))
+        await database.check()
+        #expect(await page.statusPage().judgedAt == observedAt)
+        fixture.time.advance(by: .seconds(6))
+        await database.check()
+        let contents = await page.statusPage()
+        #expect(contents.judgedAt == fixture.time.now && contents.findings == [])
     }
 
     @Test("shows the clients as this worker knows them while the database was never read")

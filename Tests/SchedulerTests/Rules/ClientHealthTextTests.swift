@@ -48,6 +48,8 @@ struct ClientHealthTextTests {
         health.recordEnd(of: GrantID(rawValue: 0), isConfirmed: false, at: start + .seconds(2_000))
         health.recordEnd(of: GrantID(rawValue: .max), isConfirmed: false, at: start + .seconds(2_001))
         health.failingSince = BootInstant(milliseconds: 55)
+        health.failures.record("timeout", status: nil, at: start)
+        for second in 0..<9 { health.failures.record("http_503", status: 503, at: start + .seconds(second)) }
         health.refusals = ConsecutiveRefusals(since: BootInstant(milliseconds: 66), count: 12, grants: [1, .max])
         return health
     }
@@ -72,6 +74,7 @@ struct ClientHealthTextTests {
         #expect(read.provenClientSecret == health.provenClientSecret)
         #expect(read.rate == health.rate)
         #expect(read.unconfirmedEnds == health.unconfirmedEnds)
+        #expect(read.failures == health.failures && read.failures.count == 2)
         #expect(read.refusals == ConsecutiveRefusals() && read.failingSince == nil)
     }
 
@@ -91,6 +94,7 @@ struct ClientHealthTextTests {
         var health = ClientHealth(epoch: "boot")
         for number in 0..<100_000 {
             health.recordAnswer(isInvalidGrant: number % 7 == 0, at: start + .milliseconds(number * 10))
+            health.failures.record("http_\(500 + number % 90)", status: 500 + number % 90, at: start)
         }
         #expect(health.stored.count < 1_000, "\(health.stored.count) bytes")
     }
@@ -119,7 +123,8 @@ struct ClientHealthTextTests {
                 "cut_at":\(number),"paused_until":\(number)},"window":"\(number)","proven_success_at":\(number),\
                 "failing_since":\(number),"rate":{"minutes":"\(number)/\(number)/\(number) 5 /","blocks":"\(number)/1",\
                 "baseline":"\(number)/\(number)/\(number)"},"refusals":{"since":\(number),"count":\(number),"grants":[5]},\
-                "believed":[{"grant":"0000000000000001","at":\(number)},{"grant":"x"},5]}
+                "failures":[{"code":"\(number)","status":\(number),"since":\(number),"last_at":\(number),\
+                "count":\(number)},5,{"code":"timeout","since":1,"last_at":1,"count":\(number)}],"believed":[{"grant":"0000000000000001","at":\(number)},{"grant":"x"},5]}
                 """
             var fixture = RulesFixture()
             fixture.health = ClientHealth(stored: Array(text.utf8), epoch: "boot")

@@ -1,3 +1,5 @@
+import Base
+import Crypto
 import Status
 import Storage
 import Testing
@@ -31,6 +33,19 @@ struct LookupTests {
         #expect(page.contains("retrying → reauth_required"))
         let short = Self.page(.found(Example.grant(user: "ada"), history: [Example.event(0)]))
         #expect(short.contains("The history of the grant.") && !short.contains("101 events"))
+    }
+
+    @Test("has tokens that are valid until a time to come, or that expired", arguments: [60, -125])
+    func tokens(seconds: Int) throws {
+        let token = Grant.AccessToken(
+            sealed: try SealedSecret(bytes: [2, 8] + Array("00000001".utf8) + [UInt8](repeating: 7, count: 40)),
+            obtainedAt: Example.now,
+            expiresAt: Example.now + .seconds(seconds)
+        )
+        let grant = Example.grant(user: "ada", accessToken: token)
+        let page = Self.page(.found(grant, history: []))
+        #expect(page.contains("stored, valid until 2027-01-15T08:01:00Z (in 1 min)") == (seconds > 0))
+        #expect(page.contains("stored, expired 2027-01-15T07:57:55Z (2 min 5 s ago)") == (seconds < 0))
     }
 
     @Test("may be unknown")

@@ -1,8 +1,8 @@
 import Base
-import Scheduler
 import Telemetry
 import Testing
 
+@testable import Scheduler
 @testable import Status
 @testable import Storage
 
@@ -104,14 +104,50 @@ struct SectionTests {
         contents.clients[700].pause = .seconds(90)
         contents.clients[900].breaker = .open("invalid_client")
         contents.clients[900].ceiling = 0.25
+        contents.clients[900].nextProbe = .seconds(8)
         let section = Self.section("clients", of: contents)
-        let first = try #require(section.firstRange(of: "client-901 open invalid_client 0.3 a second none known"))
+        let first = try #require(
+            section.firstRange(
+                of: "client-901 open invalid_client, next probe in 8 s 0.3 a second none in the last day none known"
+            )
+        )
         let paused = try #require(section.firstRange(of: "client-701 closed 40 a second paused for 1 min 30 s more"))
-        let other = try #require(section.firstRange(of: "client-1 closed 40 a second none known"))
+        let other = try #require(section.firstRange(of: "client-1 closed 40 a second none in the last day none known"))
         #expect(first.lowerBound < paused.lowerBound && paused.lowerBound < other.lowerBound)
         #expect(section.contains("client-501 closed 40 a second slowed by the endpoint"))
         #expect(section.contains("10 of 1,000 client ids; 990 more are not shown."))
         #expect(section.ranges(of: "client-").count == 10)
+    }
+
+    @Test("show what the endpoint answered last, since when and how often, and why grants are tried again")
+    func failures() {
+        var contents = Example.quiet()
+        contents.clients = [Example.client("a", ceiling: 40)]
+        contents.clients[0].failures.record("http_503", status: 503, at: Example.now - .seconds(70))
+        contents.clients[0].failures.record("http_503", status: 503, at: Example.now - .seconds(4))
+        let clients = Self.section("clients", of: contents)
+        #expect(clients.contains("HTTP 503, 2 since "))
+        #expect(clients.contains("(1 min 10 s ago), the last 4 s ago"))
+        contents.snapshot?.grants.retryingReasons = [
+            GrantReason(rawValue: "timeout"): 3, GrantReason(rawValue: "http_503"): 1_200,
+        ]
+        #expect(Self.section("grants", of: contents).contains("Retrying: 1,200 http_503, 3 timeout"))
+    }
+
+    @Test("have the time of the judgement in the heading, and that of the database if it is another")
+    func judgement() {
+        var contents = Example.quiet()
+        contents.judgedAt = Example.now - .seconds(3)
+        contents.snapshot?.at = contents.judgedAt
+        let heading = contents.html.replacing(/<[^>]*>/) { _ in "" }
+        #expect(heading.contains("As of 2027-01-15T07:59:57Z (3 s ago)."))
+        contents.judgedAt = Example.now
+        let other = contents.html.replacing(/<[^>]*>/) { _ in "" }
+        #expect(
+            other.contains(
+                "As of 2027-01-15T08:00:00Z (now); the database was last read 2027-01-15T07:59:57Z (3 s ago)."
+            )
+        )
     }
 
     @Test("show the workers, ten at most")

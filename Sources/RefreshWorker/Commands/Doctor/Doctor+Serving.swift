@@ -13,8 +13,8 @@ extension Doctor {
             + [
                 appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate,
                 configuration.publicListener.map { listener("public listener", $0) },
-                configuration.internalListener.map { listener("internal listener", $0) },
-            ].compactMap(\.self) + appKeyFiles
+            ].compactMap(\.self) + configuration.internalListeners.map { listener("internal listener", $0) }
+            + appKeyFiles
     }
 
     /// One fault for each rule about settings that the daemon refuses to start with.
@@ -70,7 +70,7 @@ extension Doctor {
 
     private var services: Check? {
         guard let path = configuration.servicesFile else {
-            guard configuration.internalListener != nil else { return nil }
+            guard !configuration.internalListeners.isEmpty else { return nil }
             return .ok("none: the internal listener vends no tokens without --services-file").named("services")
         }
         return check("services") {

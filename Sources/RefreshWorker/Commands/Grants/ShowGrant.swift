@@ -69,8 +69,9 @@ extension Grant {
 
     /// Everything known about the grant, for people.
     func lines(with history: [GrantEvent], at now: Timestamp) -> [String] {
-        let access = accessToken.map { "ends \($0.expiresAt.shown(at: now))" }
-        let refresh = refreshToken.map { "stored" + ($0.expiresAt.map { ", ends \($0.shown(at: now))" } ?? "") }
+        func end(_ time: Timestamp) -> String { (time > now ? "ends " : "expired ") + time.shown(at: now) }
+        let access = accessToken.map { end($0.expiresAt) }
+        let refresh = refreshToken.map { "stored" + ($0.expiresAt.map { ", " + end($0) } ?? "") }
         let facts: [(name: String, value: String)] = [
             ("user", userID.escapedForTerminal),
             ("grant", id.description),

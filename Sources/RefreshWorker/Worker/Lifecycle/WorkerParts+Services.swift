@@ -215,6 +215,7 @@ extension MetricsEvent {
             for outcome in RefreshOutcome.allCases {
                 line.number(outcome.rawValue, counts.outcomes[outcome, default: 0], "tries, by outcome")
             }
+            line.number("not_logged", counts.notLogged, "of the refreshed ones, those without a line (`--log-sample`)")
             line.number("in_flight", inFlight, "refreshes begun whose result is not stored yet")
             line.number("due", waiting + grants.due, "grants due, or soon due as far as the worker looks ahead")
             line.number("overdue", grants.due, "grants whose due time has passed")

@@ -47,6 +47,7 @@ struct WorkerParts: Sendable {
         http = try context.openHTTP()
         (writer, metrics, counters) = try context.openMetrics()
         log = EngineLog(metrics: metrics, diagnostics: context.diagnostics, counters: counters, time: context.time)
+        log.sample(oneOf: context.configuration.logSample)
         spill = context.openSpill(vault: vault)
         let clientSecrets = try CommandContext.clientSecrets(of: context.configuration)
         context.warn(about: clientSecrets)
@@ -216,7 +217,9 @@ extension WorkerParts {
             switch group {
             // The routes read the client ids from the configuration.
             case .clients: engine.change(clientSecrets: clientSecrets.secrets)
-            case .logs: context.diagnostics.level = next.logLevel
+            case .logs:
+                context.diagnostics.level = next.logLevel
+                log.sample(oneOf: next.logSample)
             case .rate: await engine.change(maxRate: next.maxRate)
             }
         }

@@ -91,13 +91,14 @@ extension HTTPListeners {
         )
     }
 
+    /// Returns the routes of the internal listener for each exposure of an address.
     static func internalRouter(
         _ worker: WorkerParts,
         services: ServiceDirectory?,
         tokens: AppTokens,
         reader: SynchronousGrantReader?,
         probes: MonitoringHandler
-    ) -> Router {
+    ) -> (InternalRoutes.Exposure) -> Router {
         let context = worker.context
         let vending = services.map { services in
             TokenVendingHandler(
@@ -120,18 +121,19 @@ extension HTTPListeners {
                 clientIDs: { context.configuration.clientIDs }
             )
         }
-        return InternalRoutes(
-            vending: vending,
-            administration: administration,
-            monitoring: probes,
-            exposure: exposure(context.configuration)
-        ).router
+        return { exposure in
+            InternalRoutes(
+                vending: vending,
+                administration: administration,
+                monitoring: probes,
+                exposure: exposure
+            ).router
+        }
     }
 
-    /// Returns the machines that can reach the internal listener, which follows from its certificate.
-    static func exposure(_ configuration: Configuration) -> InternalRoutes.Exposure {
-        configuration.internalCertificateFile == nil
-            ? .thisMachine : .network(servesMetrics: configuration.servesInternalMetrics)
+    /// Returns the machines that can reach an address of the internal listener, which follows from its certificate.
+    static func exposure(_ configuration: Configuration, hasTLS: Bool) -> InternalRoutes.Exposure {
+        hasTLS ? .network(servesMetrics: configuration.servesInternalMetrics) : .thisMachine
     }
 
     static func probes(

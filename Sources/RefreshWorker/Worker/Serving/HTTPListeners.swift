@@ -21,7 +21,8 @@ struct HTTPListeners: Sendable {
     private(set) var publicServer: HTTPServer?
     /// The exchange of the app's codes; `nil` without a public listener.
     private let exchanges: CodeExchanges?
-    private var internalServer: HTTPServer?
+    /// The servers of the internal listener, one for each of its addresses.
+    private var internalServers: [HTTPServer] = []
     private var certificate: CertificateMonitor?
     /// The state of the process, as the internal listener shows it.
     private var monitoring: MonitoringHandler?
@@ -61,29 +62,27 @@ struct HTTPListeners: Sendable {
             }
             return address
         }
-        if let location = configuration.internalListener {
+        if !configuration.internalListeners.isEmpty {
             let directory = try configuration.servicesFile.map { _ in ServiceDirectory(try context.readServices()) }
-            let address = try context.listenAddress(location, inherited: inherited)
-            if let problem = configuration.internalTLSProblem(at: address) {
-                throw CommandError(.configuration, "--listen-internal: \(problem)")
+            let tls = try context.readInternalCertificate()
+            let servers = try configuration.internalListeners.map { location in
+                let address = try context.listenAddress(location, inherited: inherited)
+                if let problem = configuration.internalTLSProblem(at: address) {
+                    throw CommandError(.configuration, "--listen-internal: \(problem)")
+                }
+                return try Self.internalServer(
+                    at: address,
+                    certificate: address.reach == .unixSocket ? nil : tls,
+                    shareOf: configuration.internalListeners.count
+                )
             }
-            var server = HTTPServer.Configuration(listen: address)
-            server.certificate = try context.readInternalCertificate()
-            // Many functions of one service can share an address. Those on this machine always do.
-            if server.certificate != nil { server.maximumConnectionsPerAddress = Self.maximumConnectionsOfAddress }
-            // A client stays with the thread that accepted it, and one thread might get many: with more threads than
-            // processors, no processor stays idle.
-            server.threads = 4
-            server.maximumConnections = try ConnectionLimits(openFiles: HTTPServer.raiseOpenFileLimit())
-                .internalConnections
-            // The user's own services do not send cookies, and a larger head slows down every answer.
-            server.limits.headBytes = 8192
             // One connection per thread, so that each finds one free. A request to a database server would block the
             // thread for too long.
+            let threads = servers.reduce(0) { $0 + $1.threads }
             let reader = try configuration.database.file.map { path throws(StoreError) in
-                try SynchronousGrantReader(path: path, connections: server.threads)
+                try SynchronousGrantReader(path: path, connections: threads)
             }
-            certificate = server.certificate.flatMap { certificate in
+            certificate = tls.flatMap { certificate in
                 configuration.internalCertificateFile.map { path in
                     CertificateMonitor(certificate, path: path, log: worker.log, time: context.time)
                 }
@@ -93,7 +92,7 @@ struct HTTPListeners: Sendable {
                 phase: phase,
                 certificateExpiry: { [certificate] in certificate?.expiresAt }
             )
-            let router = Self.internalRouter(
+            let routes = Self.internalRouter(
                 worker,
                 services: directory,
                 tokens: tokens,
@@ -101,7 +100,10 @@ struct HTTPListeners: Sendable {
                 probes: monitoring
             )
             self.monitoring = monitoring
-            internalServer = try Self.open(server, router, refusalHandler: InternalRoutes.response, worker)
+            for server in servers {
+                let router = routes(Self.exposure(configuration, hasTLS: server.certificate != nil))
+                internalServers.append(try Self.open(server, router, refusalHandler: InternalRoutes.response, worker))
+            }
             services = directory
             self.reader = reader
         }
@@ -118,10 +120,30 @@ struct HTTPListeners: Sendable {
         }
     }
 
+    /// Returns the settings of the internal listener at one of its addresses, which share the connections.
+    private static func internalServer(
+        at address: ListenAddress,
+        certificate: ServerCertificate?,
+        shareOf addresses: Int
+    ) throws -> HTTPServer.Configuration {
+        var server = HTTPServer.Configuration(listen: address)
+        server.certificate = certificate
+        // Many functions of one service can share an address. Those on this machine always do.
+        if certificate != nil { server.maximumConnectionsPerAddress = maximumConnectionsOfAddress }
+        // A client stays with the thread that accepted it, and one thread might get many: with more threads than
+        // processors, no processor stays idle.
+        server.threads = 4
+        let limits = try ConnectionLimits(openFiles: HTTPServer.raiseOpenFileLimit())
+        server.maximumConnections = max(1, limits.internalConnections / addresses)
+        // The user's own services do not send cookies, and a larger head slows down every answer.
+        server.limits.headBytes = 8192
+        return server
+    }
+
     /// Reads the services and the certificate again, and applies neither, or returns `nil` without an internal
     /// listener.
     func readFiles(_ context: CommandContext) throws -> Files? {
-        guard internalServer != nil else { return nil }
+        guard !internalServers.isEmpty else { return nil }
         return (
             services: services == nil ? nil : try context.readServices(),
             certificate: certificate == nil ? nil : try context.readInternalCertificate()
@@ -132,7 +154,7 @@ struct HTTPListeners: Sendable {
     func apply(_ files: Files) {
         if let latest = files.services { services?.replace(latest) }
         if let latest = files.certificate {
-            internalServer?.present(latest)
+            for server in internalServers where server.certificate != nil { server.present(latest) }
             certificate?.replace(with: latest)
         }
     }
@@ -160,7 +182,9 @@ struct HTTPListeners: Sendable {
 
     /// Ends the internal listener, which is the last because it reports the draining until then.
     func stop(within grace: Duration) async {
-        await internalServer?.stop(within: grace)
+        await withDiscardingTaskGroup { group in
+            for server in internalServers { group.addTask { await server.stop(within: grace) } }
+        }
         reader?.close()
     }
 }

@@ -37,6 +37,8 @@ package struct ClientHealth: Hashable, Sendable {
     var failingSince: BootInstant?
     /// The refusals since the last success of a proven grant that might be the client's fault.
     var refusals = ConsecutiveRefusals()
+    /// The kinds of answers without a token that came last.
+    var failures: [ClientFailure] = []
 
     /// Evaluates one more `invalid_grant`.
     ///
@@ -150,6 +152,7 @@ extension ClientHealth {
         provenSuccessAt = body["proven_success_at"]?.timestamp
         provenClientSecret = ClientSecretFingerprint(stored: body["proven_client_secret"])
         outageEndedAt = body["outage_ended_at"]?.timestamp
+        failures = [ClientFailure](body["failures"])
         // The rest counts by the clock of its epoch.
         guard storedEpoch == epoch else { return }
         breaker = Breaker(body["breaker"])
@@ -181,6 +184,7 @@ extension ClientHealth {
         if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }
         if let failingSince { line.field("failing_since", failingSince.milliseconds) }
         if refusals != ConsecutiveRefusals() { line.object("refusals") { refusals.write(into: &$0) } }
+        if !failures.isEmpty { failures.write(into: &line) }
         return line.bytes
     }
 }

@@ -17,6 +17,8 @@ package struct ClientStatus: Hashable, Sendable {
     package var isWave = false
     /// The time of the last successful refresh.
     package var lastSuccessAt: Timestamp?
+    /// The kinds of answers without a token in the last day, that of the latest answer first.
+    package var failures: [ClientFailure] = []
 
     /// Makes the state of a client id without a health.
     package init(id: String) {
@@ -38,6 +40,7 @@ package struct ClientStatus: Hashable, Sendable {
         pause = pacer.isPaused(at: now) ? pacer.limits.pausedUntil.map { $0 - now } : nil
         isWave = health.level(at: wallClock) == .wave
         lastSuccessAt = health.provenSuccessAt
+        failures = health.failures.filter { wallClock - $0.lastAt < ClientFailure.shownFor }
     }
 
     /// Makes the state from the stored health.

@@ -1,9 +1,9 @@
 import Crypto
-import Scheduler
 import Status
 import TestSupport
 
 @testable import Base
+@testable import Scheduler
 @testable import Storage
 @testable import Telemetry
 
@@ -41,6 +41,7 @@ enum Example {
         page.clients[0].isSlowed = true
         page.clients[0].pause = .seconds(20)
         page.clients[0].lastSuccessAt = now
+        page.clients[0].failures = [ClientFailure(code: text, status: 503, since: now, lastAt: now, count: 7)]
         page.changes = [
             change(
                 1,
@@ -104,7 +105,12 @@ enum Example {
         )
     }
 
-    static func grant(user: String, client: String = clientID, state: GrantState = .retrying) -> Grant {
+    static func grant(
+        user: String,
+        client: String = clientID,
+        state: GrantState = .retrying,
+        accessToken: Grant.AccessToken? = nil
+    ) -> Grant {
         Grant(
             id: GrantID(rawValue: 0x1234_5678_9abc_def0),
             userID: user,
@@ -117,7 +123,7 @@ enum Example {
             since: now - .seconds(200),
             generation: 3,
             refreshToken: nil,
-            accessToken: nil,
+            accessToken: accessToken,
             dueAt: now + .seconds(65),
             attempts: 4,
             failingSince: now - .seconds(300),
