@@ -93,6 +93,29 @@ struct AccountConformanceTests {
         }
     }
 
+    @Test(
+        "Grants are found by the e-mail address of their user or account, without case",
+        arguments: StoreKind.allCases
+    )
+    func grantsOfEmail(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            var grants = try Sample.grants(1...4)
+            grants[0].owner.email = "Ada@b.c"
+            grants[1].owner.email = "bob@b.c"
+            try await store.add(grants)
+            try await store.transact { transaction in
+                for (user, email) in [("user 1", "ada@b.c"), ("user 3", "ADA@b.c"), ("user 4", "eve@b.c")] {
+                    var stored = try #require(try transaction.user(user))
+                    stored.email = email
+                    try transaction.update(stored)
+                }
+            }
+            #expect(try await store.grants(ofEmail: "aDa@b.c", atMost: 9).map(\.id.rawValue) == [1, 3])
+            #expect(try await store.grants(ofEmail: "aDa@b.c", atMost: 1).map(\.id.rawValue) == [1])
+            #expect(try await store.grants(ofEmail: "a_a@b.c", atMost: 9).isEmpty)
+        }
+    }
+
     @Test("A second user of one id or one Google account is a conflict", arguments: StoreKind.allCases)
     func conflicts(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in

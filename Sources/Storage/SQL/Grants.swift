@@ -13,6 +13,7 @@ struct GrantQueries: Sendable {
     let ofAccount: SQLQuery
     let sameAccount: SQLQuery
     let sameEmail: SQLQuery
+    let ofEmail: SQLQuery
     let byPrefixMark: SQLQuery
     let byDigestMark: SQLQuery
     /// Gives the grant of the user `$1` to the user `$2`.
@@ -43,6 +44,20 @@ struct GrantQueries: Sendable {
             """
             email IS NOT NULL AND lower(email) = lower($3 COLLATE "C") AND id <> $2 AND \(hasToken)
                 AND ($1 IS NULL OR google_user_id IS NULL) ORDER BY id
+            """
+        )
+        // Not with OR: PostgreSQL would then read all grants.
+        ofEmail = select(
+            "grants of an e-mail",
+            """
+            id IN (
+                SELECT id FROM refresh_worker.grants
+                WHERE email IS NOT NULL AND lower(email) = lower($1 COLLATE "C")
+                UNION ALL
+                SELECT owned.id FROM refresh_worker.users AS owner
+                JOIN refresh_worker.grants AS owned ON owned.user_id = owner.user_id
+                WHERE owner.email IS NOT NULL AND lower(owner.email) = lower($1 COLLATE "C")
+            ) ORDER BY id LIMIT $2
             """
         )
         byPrefixMark = select("grants by prefix mark", "refresh_prefix_mark = $1 AND \(isOfUser) ORDER BY id")
@@ -95,6 +110,11 @@ extension SQLStore {
             } else {
                 SQLStatement(Self.grantQueries.page, page)
             }
+        return try await rows(statement, by: .scan, Grant.read)
+    }
+
+    package func grants(ofEmail email: String, atMost count: Int) async throws -> [Grant] {
+        let statement = SQLStatement(Self.grantQueries.ofEmail, .text(email), .limit(count))
         return try await rows(statement, by: .scan, Grant.read)
     }
 

@@ -50,21 +50,26 @@ extension Command {
         ],
         exitCodes: .ofDatabase()
     ) { arguments, context in
-        var filter = GrantFilter(
+        let filter = GrantFilter(
             state: arguments["state"].flatMap { GrantState(rawValue: $0) },
             reason: arguments["reason"].map { GrantReason(rawValue: $0) },
             clientID: arguments["client"],
             isExpired: arguments.has("expired")
         )
-        if arguments.has("unreadable") { filter.vault = try context.openVault() }
+        let vault = arguments.has("unreadable") ? try context.openVault() : nil
+        @Sendable func fits(_ grant: Grant, at now: Timestamp) throws(CryptoError) -> Bool {
+            guard filter.matches(grant, at: now) else { return false }
+            guard let vault else { return true }
+            return try !grant.opens(with: vault)
+        }
         let time = context.time
         let limit = arguments["limit"].flatMap { Int($0) }
-        let count = try await context.withExistingStore(for: .reading) { [filter] store in
+        let count = try await context.withExistingStore(for: .reading) { store in
             var list = Listing(grantColumns, limit: limit, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
             guard let order = arguments["sort"].flatMap({ SortedGrants.Order(rawValue: $0) }) else {
                 for try await page in GrantPages(store: store, state: filter.state) {
                     let now = time.now
-                    guard try await list.print(page.filter { try filter.matches($0, at: now) }, at: now) else { break }
+                    guard try await list.print(page.filter { try fits($0, at: now) }, at: now) else { break }
                 }
                 return list.count
             }
@@ -72,13 +77,13 @@ extension Command {
             var sorted = SortedGrants(by: order, limit: limit)
             for try await page in GrantPages(store: store, state: filter.state) {
                 let now = time.now
-                for grant in page where try filter.matches(grant, at: now) { sorted.add(grant) }
+                for grant in page where try fits(grant, at: now) { sorted.add(grant) }
             }
             var rest = sorted.finish()[...]
             while !rest.isEmpty {
                 var page: [Grant] = []
                 for id in rest.prefix(GrantPages.usualSize) {
-                    if let grant = try await store.grant(id), try filter.matches(grant, at: time.now) {
+                    if let grant = try await store.grant(id), try fits(grant, at: time.now) {
                         page.append(grant)
                     }
                 }
@@ -88,7 +93,8 @@ extension Command {
             return list.count
         }
         if count == 0 && !context.printsJSON {
-            Output.error.line(filter.selectsAll ? "no grant is stored" : "no stored grant fits all of these options")
+            let selectsAll = filter == GrantFilter() && vault == nil
+            Output.error.line(selectsAll ? "no grant is stored" : "no stored grant fits all of these options")
         }
         return .success
     }
@@ -104,35 +110,9 @@ extension Command {
     ]
 }
 
-/// The grants that `grants list` shows.
-struct GrantFilter: Sendable {
-    var state: GrantState?
-    var reason: GrantReason?
-    var clientID: String?
-    var isExpired = false
-    /// The key ring that must not open a token of the grant, or `nil` if that does not matter.
-    var vault: TokenVault?
-
-    var selectsAll: Bool { state == nil && reason == nil && clientID == nil && !isExpired && vault == nil }
-
-    func matches(_ grant: Grant, at now: Timestamp) throws(CryptoError) -> Bool {
-        guard
-            (state == nil || grant.state == state) && (reason == nil || grant.reason == reason)
-                && (clientID == nil || grant.clientID == clientID) && (!isExpired || grant.isExpired(at: now))
-        else { return false }
-        guard let vault else { return true }
-        return try !grant.opens(with: vault)
-    }
-}
-
 extension Grant {
-    /// `true` if the grant is connected and has no valid access token, as `ExpiredGrants` counts it.
-    fileprivate func isExpired(at now: Timestamp) -> Bool {
-        state.isConnected && (accessToken?.expiresAt ?? since) <= now
-    }
-
     /// `true` if the key ring opens every token of the grant, or the grant has none.
-    fileprivate func opens(with vault: TokenVault) throws(CryptoError) -> Bool {
+    func opens(with vault: TokenVault) throws(CryptoError) -> Bool {
         do throws(CryptoError) {
             _ = try vault.openRefreshToken(of: self)
             _ = try vault.openAccessToken(of: self)
