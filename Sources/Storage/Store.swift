@@ -81,9 +81,8 @@ package protocol Store: Sendable {
 
     /// Returns one page of all grants, sorted by id.
     func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant]
-    /// Returns the grants of the Google accounts with this e-mail address, without regard to the case of A to Z, sorted
-    /// by id.
-    func grants(withEmail email: String) async throws -> [Grant]
+    /// Returns the grants whose user or Google account has an e-mail address, in any case.
+    func grants(ofEmail email: String, atMost count: Int) async throws -> [Grant]
 
     /// Returns the history of one grant, the latest event first.
     func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent]

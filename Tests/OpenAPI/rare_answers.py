@@ -159,6 +159,18 @@ class RareAnswers:
         self.request_user(400, "?user=a&user=b")
         self.request_user(401, "?user=looked-up", bearer=None)
         self.request_user(403, "?user=looked-up", bearer=accounts.SERVICE_KEY)
+        internal = {"listener": self.deployment.internal}
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        for status, body, bearer in (
+            (200, "user=looked-up", OPERATOR_KEY), (400, "", OPERATOR_KEY), (401, "user=looked-up", None),
+            (403, "change=forged", OPERATOR_KEY),
+        ):
+            self.request(status, "/users", "POST", "/users", body, bearer, headers=form, **internal)
+        for status, query, bearer in (
+            (200, "?state=active&reason=", OPERATOR_KEY), (400, "?state=ended", OPERATOR_KEY), (401, "", None),
+            (403, "", accounts.SERVICE_KEY),
+        ):
+            self.request(status, "/grants", "GET", f"/grants{query}", None, bearer, **internal)
         self.request_token(403, "looked-up", bearer=OPERATOR_KEY)
 
     def administration(self):

@@ -37,7 +37,6 @@ struct SQLiteQueryPlanTests {
             (SQLQuery.lastConnection, "SEARCH grant_events USING INDEX grant_events_by_grant (grant_id=?)"),
             (SQLiteStore.grantQueries.sameAccount, "SEARCH grants USING INDEX grants_by_account (google_user_id=?)"),
             (SQLiteStore.grantQueries.sameEmail, "SEARCH grants USING INDEX grants_by_email (<expr>=?)"),
-            (SQLiteStore.grantQueries.byEmail, "SEARCH grants USING INDEX grants_by_email (<expr>=?)"),
             (
                 SQLiteStore.grantQueries.ofAccount,
                 "SEARCH grants USING INDEX grants_by_account (google_user_id=?)"
@@ -88,6 +87,13 @@ extension SQLiteQueryPlanTests {
                 ["grants USING INDEX grants_by_state (state=? AND rowid>? AND rowid<?)"]
             ),
             (SQLiteStore.scanQueries.countExpiredOverdue, ["grants USING INDEX grants_due (client_id=? AND due_at<?)"]),
+            (
+                SQLiteStore.grantQueries.ofEmail,
+                [
+                    "grants USING INTEGER PRIMARY KEY (rowid=?)", "grants_by_email (<expr>=?)",
+                    "users_by_email (<expr>=?)", "sqlite_autoindex_grants_1 (user_id=?)",
+                ]
+            ),
             (SQLQuery.losses, ["grant_events_of_losses (at>?)", "grants USING INTEGER PRIMARY KEY (rowid=?)"]),
             (SQLQuery.countAnnounced, ["grants_by_ending (refresh_expires_at>? AND refresh_expires_at<?)"]),
             (SQLQuery.sessionOfUser, ["sessions_by_user (user_id=?)"]),

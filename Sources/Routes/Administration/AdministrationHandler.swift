@@ -69,9 +69,6 @@ package struct AdministrationHandler: Sendable {
         }
     }
 
-    /// Performs an operation once the audit's line is recorded.
-    ///
-    /// A refusal is recorded too.
     private func answer(_ operation: Operation, _ request: ServerRequest, user: String?) async -> ServerResponse {
         guard let service = BearerToken(of: request).text.flatMap({ services.service(presenting: $0) }) else {
             log.diagnostics.info(
@@ -80,6 +77,22 @@ package struct AdministrationHandler: Sendable {
             )
             return APIError.unauthorized.response
         }
+        do throws(APIError) {
+            return try await perform(operation, request, user: user, by: service)
+        } catch {
+            return error.response
+        }
+    }
+
+    /// Performs an operation once the audit's line is recorded.
+    ///
+    /// A refusal is recorded too.
+    func perform(
+        _ operation: Operation,
+        _ request: ServerRequest,
+        user: String?,
+        by service: Service
+    ) async throws(APIError) -> ServerResponse {
         var grant: GrantID?
         do {
             guard service.isManager else { throw APIError.notManager }
@@ -113,7 +126,7 @@ package struct AdministrationHandler: Sendable {
                 log.diagnostics.warning("grants could not be managed: the database failed", ["error": "\(error)"])
             }
             _ = record(operation, refusal.code, service, grant)
-            return refusal.response
+            throw refusal
         }
     }
 
@@ -136,7 +149,7 @@ package struct AdministrationHandler: Sendable {
     // MARK: Operations
 
     private func list(_ request: GrantPageRequest, for service: Service) async throws -> ServerResponse {
-        let (grants, next) = try await request.page(of: database.store, for: service)
+        let (grants, next) = try await request.page(of: database.store, for: service, at: time.now)
         return .object(headers: [ServerResponse.noStore]) { line in
             line.array("grants") { array in for grant in grants { array.object(grant.write) } }
             line.fieldOrNull("next", next)

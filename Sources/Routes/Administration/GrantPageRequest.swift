@@ -2,18 +2,30 @@ internal import Base
 internal import HTTPServer
 internal import Storage
 
-/// The query of a request for a page of grants: `state`, `limit` and `after`.
+/// The query of a request for a page of grants: the filters of `grants list`, `limit` and `after`.
 struct GrantPageRequest: Sendable {
     private static let defaultLimit = 100
     private static let maximumLimit = 500
+    /// The grants that one request reads to find those that fit, so that a rare reason among millions takes seconds.
+    private static let maximumRead = 20_000
 
-    private let state: GrantState?
+    private static let foreignPage = APIError.invalidRequest("after must be the next of another page")
+
+    let filter: GrantFilter
     private let limit: Int
     /// The `next` of the page before.
     private let after: String?
 
     init(_ query: [ServerRequest.Field]) throws(APIError) {
-        state = try Self.value("state", in: query, mustBe: "a state of a grant") { GrantState(rawValue: $0) }
+        filter = GrantFilter(
+            state: try Self.value("state", in: query, mustBe: "a state of a grant") { GrantState(rawValue: $0) },
+            reason: try Self.value("reason", in: query, mustBe: "a reason of a grant") { text in
+                let reason = GrantReason(rawValue: text)
+                return reason.rawValue == text ? reason : nil
+            },
+            clientID: try Self.value("client", in: query, mustBe: "a client id") { $0.isEmpty ? nil : $0 },
+            isExpired: try Self.value("expired", in: query, mustBe: "true or false") { Bool($0) } ?? false
+        )
         limit =
             try Self.value("limit", in: query, mustBe: "a whole number from 1 to \(Self.maximumLimit)") { text in
                 guard text.utf8.count <= 3, text.isDecimalNumber, let number = Int(text) else { return nil }
@@ -37,25 +49,43 @@ struct GrantPageRequest: Sendable {
     }
 
     /// Returns the grants of the service's users, and the `after` of the next page if there might be one.
-    func page(of store: any Store, for service: Service) async throws -> (grants: [Grant], next: String?) {
+    func page(
+        of store: any Store,
+        for service: Service,
+        at now: Timestamp
+    ) async throws -> (grants: [Grant], next: String?) {
         switch service.users {
-        case .everything:
-            let last = after.map { GrantID($0) }
-            if last == .some(nil) { throw APIError.invalidRequest("after must be the next of another page") }
-            let grants = try await store.grants(after: last ?? nil, in: state, atMost: limit)
-            return (grants, grants.count == limit ? grants.last?.id.description : nil)
+        case .everything: return try await page(of: store, at: now)
         case .present: return ([], nil)
         case .only(let users):
-            // Read by name, and continued by name: a place in the whole store would show that others have grants.
-            let rest = users.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.drop { user in
-                after.map { !$0.utf8.lexicographicallyPrecedes(user.utf8) } ?? false
-            }
+            // Read by name, and continued by the place in this list: one in the whole store would show that others have
+            // grants, and a name does not belong into an address.
+            let first = after.flatMap { $0.utf8.count <= 9 && $0.isDecimalNumber ? Int($0) : nil } ?? 0
+            guard after == nil || after == String(first) else { throw Self.foreignPage }
+            let rest = users.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.dropFirst(first)
             var grants: [Grant] = []
             for user in rest.prefix(limit) {
                 guard let grant = try await store.grant(ofUser: user) else { continue }
-                if state == nil || grant.state == state { grants.append(grant) }
+                if filter.matches(grant, at: now) { grants.append(grant) }
             }
-            return (grants, rest.count > limit ? rest.prefix(limit).last : nil)
+            return (grants, rest.count > limit ? String(first + limit) : nil)
         }
+    }
+
+    private func page(of store: any Store, at now: Timestamp) async throws -> (grants: [Grant], next: String?) {
+        var last = after.flatMap { GrantID($0) }
+        guard after == nil || last != nil else { throw Self.foreignPage }
+        let size = filter.isOfStateOnly ? limit : Self.maximumLimit
+        var grants: [Grant] = []
+        for _ in 0..<Self.maximumRead / size {
+            let read = try await store.grants(after: last, in: filter.state, atMost: size)
+            for grant in read {
+                last = grant.id
+                if filter.matches(grant, at: now) { grants.append(grant) }
+                if grants.count == limit { return (grants, last?.description) }
+            }
+            if read.count < size { return (grants, nil) }
+        }
+        return (grants, last?.description)
     }
 }

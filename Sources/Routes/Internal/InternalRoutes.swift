@@ -16,7 +16,7 @@ package struct InternalRoutes: Sendable {
 
     /// `nil` without a services file: then the routes of tokens say so.
     private let vending: TokenVendingHandler?
-    private let administration: AdministrationHandler?
+    let administration: AdministrationHandler?
     let monitoring: MonitoringHandler
     /// `nil` without a services file, which lists the operators.
     let lookup: UserLookup?

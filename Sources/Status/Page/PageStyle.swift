@@ -47,15 +47,22 @@ extension StatusPage {
         .bar { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; padding: .75rem 0; }
         .bar p { margin: 0; }
         .name { font-weight: 700; }
-        form { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .5rem; flex: 0 1 31rem;
-          margin-left: auto; }
+        form { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .5rem; }
+        .bar form { flex: 0 1 31rem; margin-left: auto; }
         #credential { flex-basis: 100%; }
         input, button {
           min-height: 2.25rem; padding: .25rem .75rem; border: 1px solid var(--neutral-bar); border-radius: .375rem;
           background: var(--card); color: inherit; font: inherit;
         }
         input { flex: 1 1 9rem; min-width: 0; }
-        button { cursor: pointer; font-weight: 600; }
+        ::placeholder { color: var(--muted); opacity: 1; }
+        button, summary { cursor: pointer; font-weight: 600; }
+        label select { min-height: 2.25rem; border-radius: .375rem; font: inherit; }
+        .filter { gap: .5rem 1rem; margin-bottom: .75rem; }
+        .filter [type=checkbox] { min-height: 0; }
+        details { margin-bottom: .75rem; }
+        details form { margin-top: .5rem; }
+        details p { flex-basis: 100%; }
         :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
         #updates { color: var(--muted); font-size: .875rem; }
         #updates.failed { padding: .5rem .75rem; border-radius: .375rem; background: var(--bad-back); color: var(--bad); }
@@ -109,7 +116,7 @@ extension StatusPage {
 
         @media (max-width: 56rem) { .columns { grid-template-columns: 1fr; } }
         @media (max-width: 40rem) {
-          form { flex-basis: 100%; margin: 0; }
+          .bar form { flex-basis: 100%; margin: 0; }
           section { margin-left: -.5rem; margin-right: -.5rem; padding: .75rem; }
           thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
           table, caption, tbody, tr, th, td { display: block; }

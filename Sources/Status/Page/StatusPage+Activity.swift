@@ -108,9 +108,9 @@ extension StatusPage {
                     columns: ["Time", "Grant", "Change", "Reason"],
                     rows: changes.prefix(EngineLog.maximumRecentChanges).map { change in
                         [
-                            time(change.at), code(change.grant.description),
+                            time(change.at), link(to: change.grant, HTML(change.grant.description)),
                             self.change(from: change.from?.rawValue, to: change.to.rawValue),
-                            change.reason == .none ? HTML("none") : code(change.reason.rawValue),
+                            change.reason == .none ? HTML("none") : link(reason: change.reason),
                         ]
                     }
                 )

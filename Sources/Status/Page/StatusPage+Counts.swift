@@ -14,7 +14,7 @@ extension StatusPage {
                     columns: ["State", "Grants", "Meaning"],
                     rows: GrantState.allCases.map { state in
                         [
-                            code(state.rawValue),
+                            link(state: state),
                             element("span", ["class": "number"]) { Self.number(grants.byState[state] ?? 0) },
                             HTML(state.meaning),
                         ]
@@ -43,7 +43,9 @@ extension StatusPage {
                 }
             }
             element("li") {
-                "\(Self.number(grants.expired.count)) connected without a valid access token"
+                element("a", ["href": "grants?expired=true"]) {
+                    "\(Self.number(grants.expired.count)) connected without a valid access token"
+                }
                 if let oldest = grants.expired.oldest {
                     ", the oldest since "
                     time(oldest)

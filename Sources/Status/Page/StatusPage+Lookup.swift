@@ -1,20 +1,22 @@
 import Storage
 
-/// The form in which an operator asks for a user, and the answer.
+/// The form in which an operator asks for a user, and the answer: the user, or a list of grants.
 extension StatusPage {
     /// The events of a history that are shown: with all hundred the page would be too large.
     private static let eventLimit = 20
     private static let userLimit = 255
+    /// The longest handle of a user has 400 characters.
+    private static let inputLimit = 512
 
     var lookupForm: HTML {
-        element("form", ["action": "users", "method": "get", "role": "search"]) {
+        // Not "get": an address, with the user's id or e-mail address in it, is logged by proxies.
+        element("form", ["action": "users", "method": "post", "role": "search"]) {
             element("label", ["for": "user"]) { "User" }
-            HTML.tag(
-                "input",
+            input(
                 [
-                    "id": "user", "name": "user", "type": "text", "required": "", "maxlength": "\(Self.userLimit)",
-                    "autocomplete": "off", "autocapitalize": "none", "spellcheck": "false",
-                    "aria-describedby": "credential",
+                    "id": "user", "name": "user", "type": "text", "required": "", "maxlength": "\(Self.inputLimit)",
+                    "placeholder": "id, e-mail or handle", "autocomplete": "off", "autocapitalize": "none",
+                    "spellcheck": "false", "aria-describedby": "credential",
                 ]
             )
             element("button") { "Look up" }
@@ -22,21 +24,116 @@ extension StatusPage {
         }
     }
 
-    func lookupSection(_ lookup: Lookup) -> HTML {
-        section("User", id: "lookup") {
-            switch lookup {
-            case .unknownUser(let user):
+    private func input(_ attributes: KeyValuePairs<StaticString, String>) -> HTML { HTML.tag("input", attributes) }
+
+    @HTMLBuilder func lookupSection(_ lookup: Lookup) -> HTML {
+        switch lookup {
+        case .list(let grants, let filter, let next):
+            section("Grants", id: "list") {
+                if let filter { filterForm(filter, next) }
+                list(grants, filter == nil ? "Several users have this e-mail address." : "In the order of their ids.")
+            }
+        case .unknownUser(let user):
+            section("User", id: "lookup") {
                 element("p") {
                     "No grant of the user "
                     userName(user)
                     " is stored."
                 }
-            case .found(let grant, let history):
+            }
+        case .found(let grant, let history, let orders):
+            section("User", id: "lookup") {
                 element("p", ["class": "user"]) { userName(grant.userID) }
                 facts(of: grant)
+                for change in Change.allCases { button(for: change, orders[change]) }
                 events(history, of: grant)
             }
         }
+    }
+
+    /// The button of a change, behind a first click that opens the question.
+    @HTMLBuilder private func button(for change: Change, _ order: String?) -> HTML {
+        if let order {
+            element("details") {
+                element("summary") { change == .retry ? "Try again now…" : "Disconnect…" }
+                element("form", ["action": "users", "method": "post"]) {
+                    input(["type": "hidden", "name": "change", "value": order])
+                    element("p") {
+                        change == .retry
+                            ? "Makes the grant due now, except where an early refresh would do harm."
+                            : "Ends the grant here and at Google. Only the user can connect again."
+                    }
+                    element("button") { change == .retry ? "Yes, try again" : "Yes, disconnect this user" }
+                }
+            }
+        }
+    }
+
+    private func filterForm(_ filter: GrantFilter, _ next: String?) -> HTML {
+        element("form", ["action": "grants", "method": "get", "class": "filter"]) {
+            element("label") {
+                "State "
+                element("select", ["name": "state"]) {
+                    element("option", ["value": ""]) { "any" }
+                    for state in GrantState.allCases {
+                        element("option", state == filter.state ? ["selected": ""] : [:]) { state.rawValue }
+                    }
+                }
+            }
+            filterField("Reason", "reason", filter.reason?.rawValue)
+            filterField("Client id", "client", filter.clientID)
+            element("label") {
+                input(
+                    filter.isExpired
+                        ? ["type": "checkbox", "name": "expired", "value": "true", "checked": ""]
+                        : ["type": "checkbox", "name": "expired", "value": "true"]
+                )
+                " Without a valid token"
+            }
+            element("button") { "Show" }
+            if let next { element("button", ["name": "after", "value": next]) { "Next page" } }
+        }
+    }
+
+    private func filterField(_ title: String, _ name: String, _ value: String?) -> HTML {
+        element("label") {
+            "\(title) "
+            input(["name": name, "type": "text", "value": value ?? "", "autocomplete": "off", "spellcheck": "false"])
+        }
+    }
+
+    @HTMLBuilder private func list(_ grants: [Grant], _ caption: String) -> HTML {
+        if grants.isEmpty {
+            element("p") { "No grant was found. If there is a next page, the search goes on there." }
+        } else {
+            table(
+                caption,
+                columns: ["User", "State", "Reason", "Since", "Due"],
+                rows: grants.map { grant in
+                    [
+                        link(to: grant.id, element("bdi") { Self.shortened(grant.userID, limit: Self.nameLimit) }),
+                        label(grant.state.rawValue, Self.meaning(of: grant.state)),
+                        grant.reason == .none ? HTML("none") : link(reason: grant.reason),
+                        time(grant.since), time(grant.dueAt, otherwise: "none"),
+                    ]
+                }
+            )
+        }
+    }
+
+    /// A link to the user of a grant: its address has no id of the user, because proxies log addresses.
+    func link(to grant: GrantID, _ content: HTML) -> HTML {
+        element("a", ["class": "code", "href": "users?grant=\(grant)"]) { content }
+    }
+
+    /// A link to the grants with a reason.
+    func link(reason: GrantReason) -> HTML {
+        element("a", ["class": "code", "href": "grants?reason=\(reason)"]) { reason.rawValue }
+    }
+
+    /// A link to the grants in a state.
+    func link(state: GrantState) -> HTML {
+        element("a", ["class": "code", "href": "grants?state=\(state.rawValue)"]) { state.rawValue }
     }
 
     private static func meaning(of state: GrantState) -> Meaning {
@@ -58,7 +155,7 @@ extension StatusPage {
                 " \(grant.state.meaning) Since "
                 time(grant.since)
             }
-            fact("Reason") { code(grant.reason.rawValue) }
+            fact("Reason") { grant.reason == .none ? HTML("none") : link(reason: grant.reason) }
             fact("Due") { time(grant.dueAt, otherwise: "nothing is planned") }
             fact("Last success") { time(grant.lastSuccessAt, otherwise: "none") }
             fact("Last attempt") { time(grant.lastAttemptAt, otherwise: "none") }

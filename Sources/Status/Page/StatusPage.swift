@@ -5,14 +5,23 @@ package import Telemetry
 
 /// The page that shows operators the state of a worker: one HTML document without external resources.
 ///
-/// Only ``lookup`` is about a user. The rest is counts, client ids and the ids of grants. It has no token and no key.
+/// Only ``lookup`` is about users. The rest is counts, client ids and the ids of grants. It has no token and no key.
 ///
 /// Its links are relative to the folder of `/`, so that the page works behind a proxy that adds a prefix.
 package struct StatusPage: Sendable {
     /// The answer to an operator who looked up a user.
     package enum Lookup: Sendable {
-        case found(Grant, history: [GrantEvent])
+        /// `orders` has the sealed text of each button.
+        case found(Grant, history: [GrantEvent], orders: [Change: String] = [:])
         case unknownUser(String)
+        /// A page of the grants that fit the filter, and the `after` of the next one. Without a filter, those that fit
+        /// the name that was looked up.
+        case list([Grant], filter: GrantFilter?, next: String?)
+    }
+
+    /// What an operator who manages grants can do with one, by the name of the operation in the audit.
+    package enum Change: String, CaseIterable, Sendable {
+        case retry, disconnect
     }
 
     /// The time of the request.
@@ -79,7 +88,7 @@ package struct StatusPage: Sendable {
                 lookupForm
             }
             element("p", ["id": "updates", "role": "status"]) {
-                if lookup != nil { "While this page shows a user, it does not update itself." }
+                if lookup != nil { "While this page shows users, it does not update itself." }
             }
         }
     }
@@ -91,10 +100,14 @@ package struct StatusPage: Sendable {
     @HTMLBuilder private var main: HTML {
         verdictSection
         if let lookup { lookupSection(lookup) }
-        concernsSection
-        // With a user and its history, the counts would make the page too large.
-        if lookup == nil { countSections }
-        runbookSection
+        // With the rest, a list or a user and its history would make the page too large.
+        if case .list = lookup {
+            HTML.empty
+        } else {
+            concernsSection
+            if lookup == nil { countSections }
+            runbookSection
+        }
     }
 
     @HTMLBuilder private var countSections: HTML {

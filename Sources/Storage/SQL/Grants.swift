@@ -13,7 +13,7 @@ struct GrantQueries: Sendable {
     let ofAccount: SQLQuery
     let sameAccount: SQLQuery
     let sameEmail: SQLQuery
-    let byEmail: SQLQuery
+    let ofEmail: SQLQuery
     let byPrefixMark: SQLQuery
     let byDigestMark: SQLQuery
     /// Gives the grant of the user `$1` to the user `$2`.
@@ -46,7 +46,20 @@ struct GrantQueries: Sendable {
                 AND ($1 IS NULL OR google_user_id IS NULL) ORDER BY id
             """
         )
-        byEmail = select("grants by e-mail", "email IS NOT NULL AND lower(email) = lower($1 COLLATE \"C\") ORDER BY id")
+        // Not with OR: PostgreSQL would then read all grants.
+        ofEmail = select(
+            "grants of an e-mail",
+            """
+            id IN (
+                SELECT id FROM refresh_worker.grants
+                WHERE email IS NOT NULL AND lower(email) = lower($1 COLLATE "C")
+                UNION ALL
+                SELECT owned.id FROM refresh_worker.users AS owner
+                JOIN refresh_worker.grants AS owned ON owned.user_id = owner.user_id
+                WHERE owner.email IS NOT NULL AND lower(owner.email) = lower($1 COLLATE "C")
+            ) ORDER BY id LIMIT $2
+            """
+        )
         byPrefixMark = select("grants by prefix mark", "refresh_prefix_mark = $1 AND \(isOfUser) ORDER BY id")
         byDigestMark = select("grants by digest mark", "refresh_digest_mark = $1 AND \(isOfUser) ORDER BY id")
         move = SQLQuery("move grant", "UPDATE refresh_worker.grants SET user_id = $2\(increment) WHERE user_id = $1")
@@ -100,8 +113,9 @@ extension SQLStore {
         return try await rows(statement, by: .scan, Grant.read)
     }
 
-    package func grants(withEmail email: String) async throws -> [Grant] {
-        try await rows(SQLStatement(Self.grantQueries.byEmail, .text(email)), by: .scan, Grant.read)
+    package func grants(ofEmail email: String, atMost count: Int) async throws -> [Grant] {
+        let statement = SQLStatement(Self.grantQueries.ofEmail, .text(email), .limit(count))
+        return try await rows(statement, by: .scan, Grant.read)
     }
 
     package func clientHealth() async throws -> [String: [UInt8]] {

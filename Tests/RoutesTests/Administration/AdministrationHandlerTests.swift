@@ -158,6 +158,10 @@ struct AdministrationHandlerTests {
         let ended = try await send("GET", "/v1/grants", [("state", "disconnected")])
         #expect(ended["grants"]?.array?.compactMap { $0["user_id"]?.string } == ["u-4"])
         #expect(ended["next"] == .null)
+        for query in [("reason", "invalid_grant"), ("client", "other"), ("expired", "true")] {
+            let found = try await send("GET", "/v1/grants", [query])["grants"]?.array?.count
+            #expect(found == (query.0 == "reason" ? 1 : 0), "\(query)")
+        }
     }
 
     @Test("lists only the service's users, and the pages show nothing about others")
@@ -173,10 +177,11 @@ struct AdministrationHandlerTests {
             return (page["grants"]?.array?.compactMap { $0["user_id"]?.string } ?? [], page["next"]?.string)
         }
         #expect(try await page([]) == (["u/1", "u/3"], nil))
-        #expect(try await page([("limit", "1")]) == (["u/1"], "u/1"))
-        #expect(try await page([("limit", "1"), ("after", "u/1")]) == (["u/3"], "u/3"))
+        #expect(try await page([("limit", "1")]) == (["u/1"], "1"))
+        #expect(try await page([("limit", "1"), ("after", "1")]) == (["u/3"], "2"))
         // A user of the service without a grant.
-        #expect(try await page([("limit", "1"), ("after", "u/3")]) == ([], nil))
+        #expect(try await page([("limit", "1"), ("after", "2")]) == ([], nil))
+        #expect(try await page([("after", "4")]) == ([], nil))
         #expect(try await page([("state", "suspended")]) == ([], nil))
     }
 
@@ -184,7 +189,7 @@ struct AdministrationHandlerTests {
         "refuses queries that it does not understand",
         arguments: [
             ("limit", "0"), ("limit", "501"), ("limit", "ten"), ("limit", "+1"), ("limit", ""), ("state", "ended"),
-            ("after", ""), ("after", "u-1"),
+            ("after", ""), ("after", "u-1"), ("reason", "A b"), ("expired", "1"), ("client", ""),
         ]
     )
     func invalidQuery(name: String, value: String) async throws {

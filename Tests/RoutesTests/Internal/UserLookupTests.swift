@@ -1,6 +1,7 @@
 import Base
 import Foundation
 import GoogleOAuth
+import Scheduler
 import Status
 import Storage
 import Telemetry
@@ -20,6 +21,7 @@ struct UserLookupTests {
 
     private static let jane = "Bearer \(VendingFixture.operatorCredential)"
     private static let joe = "Bearer \(VendingFixture.limitedOperatorCredential)"
+    private static let boss = "Bearer \(VendingFixture.managingOperatorCredential)"
     private static let user: [ServerRequest.Field] = [("user", "u/1")]
 
     private static func basic(_ name: String, _ password: String) -> String {
@@ -45,7 +47,36 @@ struct UserLookupTests {
     private func lookup(_ query: [ServerRequest.Field]) async throws -> StatusPage.Lookup {
         let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
         await database.check()
-        return try await fixture.lookup(database).answer(request(query, [Self.jane]))
+        return try await fixture.lookup(database).user(request(query, [Self.jane]))
+    }
+
+    private func post(_ form: String, _ authorization: String = jane) async throws -> ParsedResponse {
+        let request = ServerRequest(
+            method: "POST",
+            path: "/users",
+            headers: [("Authorization", authorization)],
+            body: Array(form.utf8)
+        )
+        return ParsedResponse(try await VendingFixture.response(to: request, from: await fixture.routes()))
+    }
+
+    private func list(
+        _ query: [ServerRequest.Field] = [],
+        _ authorization: String = jane
+    ) async throws -> ParsedResponse {
+        let headers: [ServerRequest.Field] = [("Authorization", authorization)]
+        let request = ServerRequest(method: "GET", path: "/grants", query: query, headers: headers)
+        return ParsedResponse(try await VendingFixture.response(to: request, from: await fixture.routes()))
+    }
+
+    private func setEmail(_ email: String, of users: String...) async throws {
+        try await fixture.store.transact { transaction in
+            for id in users {
+                guard var user = try transaction.user(id) else { throw VendingError.unknownUser }
+                user.email = email
+                try transaction.update(user)
+            }
+        }
     }
 
     /// The service, outcome and grant of each line of the audit.
@@ -61,11 +92,11 @@ struct UserLookupTests {
         let id = try await fixture.add(accessToken: nil)
         fixture.endpoint.setVerdict(.endpointFault(code: "http_503"))
         _ = await fixture.send()
-        guard case .found(let grant, let history) = try await lookup(Self.user) else {
+        guard case .found(let grant, let history, let orders) = try await lookup(Self.user) else {
             Issue.record("the user was not found")
             return
         }
-        #expect(grant.id == id && grant.state == .retrying)
+        #expect(grant.id == id && grant.state == .retrying && orders.isEmpty)
         #expect(history.first?.to == .retrying)
         #expect(audit == ["jane found \(id)"])
     }
@@ -78,6 +109,114 @@ struct UserLookupTests {
         }
         #expect(user == "Zoë ☃")
         #expect(audit == ["jane not_found"])
+    }
+
+    @Test("finds a user by e-mail address, handle and grant too, without an address that names the user")
+    func otherNames() async throws {
+        let id = try await fixture.add(user: "u/1")
+        try await setEmail("Ada@example.com", of: "u/1")
+        let mailer = try #require(fixture.services.service(presenting: VendingFixture.credential))
+        let handle = try UserHandle.make(of: "u/1", for: mailer)
+        for form in ["user=u%2F1", "user=ada%40EXAMPLE.com", "user=\(handle)"] {
+            let page = try await post(form)
+            #expect(page.status == 200 && page.text.contains(#"<bdi class="code">u/1</bdi>"#), "\(form)")
+            #expect(!page.text.contains(#"name="change""#), "jane may not manage grants")
+        }
+        #expect(try await send([("grant", "\(id)")], Self.jane).status == 200)
+        #expect(try await send([("grant", "0000000000000001")], Self.joe).status == 403)
+        #expect(try await post("user=ada%40example.com", Self.joe).status == 200)
+        #expect(audit == Array(repeating: "jane found \(id)", count: 4) + ["joe forbidden", "joe found \(id)"])
+    }
+
+    @Test("lists the operator's users of an e-mail address that several have")
+    func sharedAddress() async throws {
+        for user in ["u/1", "u/2", "u/3"] { try await fixture.add(user: user) }
+        try await setEmail("ada@example.com", of: "u/1", "u/2")
+        let page = try await post("user=ada%40example.com")
+        #expect(page.text.contains(">u/1<") && page.text.contains(">u/2<") && !page.text.contains(">u/3<"))
+        #expect(!page.text.contains("ada@example.com"))
+        let limited = try await post("user=ada%40example.com", Self.joe)
+        #expect(limited.text.contains(">u/1<") && !limited.text.contains("u/2"))
+    }
+
+    @Test("lists the grants that fit, a page at a time, without addresses and tokens")
+    func pages() async throws {
+        for number in 0..<52 { try await fixture.add(user: "u-\(number)", accessToken: "ya29.secret") }
+        try await setEmail("ada@example.com", of: "u-1")
+        try await fixture.change(user: "u-1") { $0.disconnect(reason: .invalidGrant, at: fixture.time.now) }
+        func rows(_ page: ParsedResponse) -> Int { page.text.ranges(of: "users?grant=").count }
+        let first = try await list([("state", ""), ("reason", ""), ("client", "")])
+        #expect(first.status == 200 && rows(first) == 50)
+        #expect(!first.text.contains("ada@example.com") && !first.text.contains("secret"))
+        let next = try #require(first.text.firstMatch(of: /name="after" value="([0-9a-f]{16})"/)?.1)
+        let second = try await list([("after", String(next))])
+        #expect(rows(second) == 2 && !second.text.contains(#"name="after""#))
+        for query in [("state", "disconnected"), ("reason", "invalid_grant")] {
+            let page = try await list([query])
+            #expect(rows(page) == 1 && page.text.contains(">u-1<"), "\(query)")
+        }
+        #expect(rows(try await list([("client", "other")])) == 0)
+        fixture.time.advance(by: .seconds(3600))
+        #expect(rows(try await list([("expired", "true"), ("state", "active")])) == 50)
+        #expect(Set(audit) == ["jane listed"])
+    }
+
+    @Test("lists only the grants of the operator's users, and nothing for other services")
+    func limitedPages() async throws {
+        for user in ["u/1", "u/2"] { try await fixture.add(user: user) }
+        let page = try await list([], Self.joe)
+        #expect(page.text.contains(">u/1<") && !page.text.contains("u/2"))
+        #expect(try await list([], "Bearer wrong").status == 401)
+        #expect(try await list([], "Bearer \(VendingFixture.managerCredential)").status == 403)
+        #expect(try await list([("state", "ended")]).status == 400)
+        #expect(audit == ["joe listed", "admin forbidden", "jane invalid_request"])
+    }
+
+    /// The sealed texts of the buttons on a user's page: retry and disconnect.
+    private func orders(_ authorization: String = boss) async throws -> [String] {
+        let page = String(decoding: try await send(Self.user, authorization).body, as: UTF8.self)
+        return page.matches(of: /name="change" value="([^"]+)"/).map { String($0.1) }
+    }
+
+    @Test("a button changes the grant that its page showed, and no later one")
+    func change() async throws {
+        let id = try await fixture.add()
+        let orders = try await orders()
+        #expect(orders.count == 2)
+        for order in orders {
+            let response = try await post("change=\(order)", Self.boss)
+            #expect(response.status == 303 && response.header("Location") == "users?grant=\(id)")
+        }
+        let grant = try #require(try await fixture.store.grant(id))
+        #expect(grant.state == .disconnected && grant.reason == .userRequest)
+        for order in orders { #expect(try await post("change=\(order)", Self.boss).status == 409) }
+        #expect(try await self.orders().isEmpty)
+        let changes = fixture.audit.lines(of: "manage").map { line in
+            ["service", "operation", "outcome"].map { line[$0]?.string ?? "" }.joined(separator: " ")
+        }
+        #expect(
+            changes == ["boss retry allowed", "boss retry done", "boss disconnect allowed", "boss disconnect done"]
+        )
+    }
+
+    @Test("a form without the sealed text of the operator's own page changes nothing")
+    func forgery() async throws {
+        let id = try await fixture.add()
+        let order = try #require(try await orders().last)
+        let handle = try UserHandle.make(
+            of: "disconnect \(id) 1",
+            for: try #require(fixture.services.service(presenting: VendingFixture.managingOperatorCredential))
+        )
+        let forms = ["change=", "change=disconnect", "change=\(order.dropLast())", "change=\(order)&change=\(order)"]
+        for form in forms + ["change=\(handle.dropFirst(4))"] {
+            #expect(try await post(form, Self.boss).status == 403, "\(form)")
+        }
+        for other in [Self.jane, Self.joe, "Bearer \(VendingFixture.managerCredential)"] {
+            #expect(try await post("change=\(order)", other).status == 403)
+        }
+        #expect(try await post("change=\(order)", "Bearer wrong").status == 401)
+        #expect(try await fixture.store.grant(id)?.state == .active)
+        #expect(fixture.audit.lines(of: "manage").isEmpty)
     }
 
     @Test(
@@ -135,7 +274,8 @@ struct UserLookupTests {
     @Test(
         "is refused with a sentence for a query that does not name one user",
         arguments: [
-            [], [("user", "")], [("user", "a"), ("user", "a")], [("users", "a")],
+            [], [("user", ""), ("grant", "0123456789abcdef")], [("user", "")], [("user", "a"), ("user", "a")],
+            [("users", "a")],
             [("user", String(repeating: "a", count: 256))], [("user", "a\u{0}")], [("user", "a\n")],
             [("user", "\u{fffd}")],
         ] as [[ServerRequest.Field]]

@@ -65,6 +65,7 @@ struct VendingFixture {
     static let limitedCredential = "rwc_limited"
     static let operatorCredential = "rwc_operator"
     static let limitedOperatorCredential = "rwc_limited_operator"
+    static let managingOperatorCredential = "rwc_managing_operator"
     static let managerCredential = "rwc_manager"
     static let limitedManagerCredential = "rwc_limited_manager"
     static let presentCredential = "rwc_present"
@@ -76,6 +77,7 @@ struct VendingFixture {
           {"name": "assistant", "credential_sha256": "\(hash(of: presentCredential))", "scopes": ["*"], "users": "present"},
           {"name": "jane", "credential_sha256": "\(hash(of: operatorCredential))", "users": ["*"], "operator": true},
           {"name": "joe", "credential_sha256": "\(hash(of: limitedOperatorCredential))", "users": ["u/1"], "operator": true},
+          {"name": "boss", "credential_sha256": "\(hash(of: managingOperatorCredential))", "users": ["*"], "operator": true, "manage": true},
           {"name": "admin", "credential_sha256": "\(hash(of: managerCredential))", "users": ["*"], "manage": true},
           {"name": "helper", "credential_sha256": "\(hash(of: limitedManagerCredential))", "users": ["u/1", "u/3", "v-5"], "manage": true}
         ]}

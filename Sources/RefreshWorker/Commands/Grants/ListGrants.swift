@@ -28,7 +28,7 @@ extension Command {
                 "only grants whose state has this reason, such as client_mismatch"
             ),
             .client("only grants of this client id"),
-            .email("grants of Google accounts"),
+            .email("grants of users or Google accounts"),
             OptionSpecification("since", .span, "only grants that came into their state in this time, such as 24h"),
             .toggle("expired", "only connected grants without a valid access token"),
             .toggle("unreadable", "only grants with a token that the key ring does not open, because a key is lost"),
@@ -53,37 +53,42 @@ extension Command {
         ],
         exitCodes: .ofDatabase()
     ) { arguments, context in
-        var filter = GrantFilter(
+        let filter = GrantFilter(
             state: arguments["state"].flatMap { GrantState(rawValue: $0) },
             reason: arguments["reason"].map { GrantReason(rawValue: $0) },
             clientID: arguments["client"],
             isExpired: arguments.has("expired"),
-            since: arguments.instant("since", before: context.time.now),
-            email: arguments["email"]
+            since: arguments.instant("since", before: context.time.now)
         )
-        if arguments.has("unreadable") { filter.vault = try context.openVault() }
+        let email = arguments["email"]
+        let vault = arguments.has("unreadable") ? try context.openVault() : nil
+        @Sendable func fits(_ grant: Grant, at now: Timestamp) throws(CryptoError) -> Bool {
+            guard filter.matches(grant, at: now) else { return false }
+            guard let vault else { return true }
+            return try !grant.opens(with: vault)
+        }
         let time = context.time
         let limit = arguments["limit"].flatMap { Int($0) }
-        let count = try await context.withExistingStore(for: .reading) { [filter] store in
+        let count = try await context.withExistingStore(for: .reading) { store in
             var list = Listing(grantColumns, limit: limit, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
             guard let order = arguments["sort"].flatMap({ SortedGrants.Order(rawValue: $0) }) else {
-                for try await page in GrantPages(store: store, state: filter.state, email: filter.email) {
+                for try await page in GrantPages(store: store, state: filter.state, email: email) {
                     let now = time.now
-                    guard try await list.print(page.filter { try filter.matches($0, at: now) }, at: now) else { break }
+                    guard try await list.print(page.filter { try fits($0, at: now) }, at: now) else { break }
                 }
                 return list.count
             }
             // Finds the order first, and then reads the grants again, a page at a time.
             var sorted = SortedGrants(by: order, limit: limit)
-            for try await page in GrantPages(store: store, state: filter.state, email: filter.email) {
+            for try await page in GrantPages(store: store, state: filter.state, email: email) {
                 let now = time.now
-                for grant in page where try filter.matches(grant, at: now) { sorted.add(grant) }
+                for grant in page where try fits(grant, at: now) { sorted.add(grant) }
             }
             var rest = sorted.finish()[...]
             while !rest.isEmpty {
                 var page: [Grant] = []
                 for id in rest.prefix(GrantPages.usualSize) {
-                    if let grant = try await store.grant(id), try filter.matches(grant, at: time.now) {
+                    if let grant = try await store.grant(id), try fits(grant, at: time.now) {
                         page.append(grant)
                     }
                 }
@@ -93,7 +98,8 @@ extension Command {
             return list.count
         }
         if count == 0 && !context.printsJSON {
-            Output.error.line(filter.selectsAll ? "no grant is stored" : "no stored grant fits all of these options")
+            let selectsAll = filter == GrantFilter() && email == nil && vault == nil
+            Output.error.line(selectsAll ? "no grant is stored" : "no stored grant fits all of these options")
         }
         return .success
     }
@@ -109,42 +115,9 @@ extension Command {
     ]
 }
 
-/// The grants that `grants list` shows.
-struct GrantFilter: Sendable {
-    var state: GrantState?
-    var reason: GrantReason?
-    var clientID: String?
-    var isExpired = false
-    /// The earliest time at which the grant came into its state.
-    var since: Timestamp?
-    /// The e-mail address of the Google account, by which the grants are found (``GrantPages``).
-    var email: String?
-    /// The key ring that must not open a token of the grant, or `nil` if that does not matter.
-    var vault: TokenVault?
-
-    var selectsAll: Bool {
-        state == nil && reason == nil && clientID == nil && !isExpired && since == nil && email == nil && vault == nil
-    }
-
-    func matches(_ grant: Grant, at now: Timestamp) throws(CryptoError) -> Bool {
-        guard
-            (state == nil || grant.state == state) && (reason == nil || grant.reason == reason)
-                && (clientID == nil || grant.clientID == clientID) && (!isExpired || grant.isExpired(at: now))
-                && grant.since >= since ?? grant.since
-        else { return false }
-        guard let vault else { return true }
-        return try !grant.opens(with: vault)
-    }
-}
-
 extension Grant {
-    /// `true` if the grant is connected and has no valid access token, as `ExpiredGrants` counts it.
-    fileprivate func isExpired(at now: Timestamp) -> Bool {
-        state.isConnected && (accessToken?.expiresAt ?? since) <= now
-    }
-
     /// `true` if the key ring opens every token of the grant, or the grant has none.
-    fileprivate func opens(with vault: TokenVault) throws(CryptoError) -> Bool {
+    func opens(with vault: TokenVault) throws(CryptoError) -> Bool {
         do throws(CryptoError) {
             _ = try vault.openRefreshToken(of: self)
             _ = try vault.openAccessToken(of: self)
@@ -173,7 +146,7 @@ struct GrantPages: AsyncSequence, AsyncIteratorProtocol {
     mutating func next() async throws -> [Grant]? {
         let page: [Grant]
         if let email {
-            page = last == nil ? try await store.grants(withEmail: email) : []
+            page = last == nil ? try await store.grants(ofEmail: email, atMost: .max) : []
         } else {
             page = try await store.grants(after: last, in: state, atMost: size)
         }

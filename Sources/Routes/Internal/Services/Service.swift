@@ -122,6 +122,14 @@ package final class ServiceDirectory: Sendable {
         return list.withLock { $0.services[hash] }
     }
 
+    /// Returns the user of a handle of any service.
+    func user(ofHandle handle: String) throws(CryptoError) -> String? {
+        for service in list.withLock({ $0.services }).values {
+            if let user = try UserHandle.userID(in: handle, of: service) { return user }
+        }
+        return nil
+    }
+
     /// Returns the service with this name if the credential is its own.
     func service(named name: String, presenting credential: String) -> Service? {
         let hash = Digest.sha256(Array(credential.utf8))

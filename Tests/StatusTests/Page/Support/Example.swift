@@ -51,7 +51,23 @@ enum Example {
                 reason: GrantReason(rawValue: text)
             )
         ]
-        if withUser { page.lookup = .found(grant(user: text, client: text), history: [event(0)]) }
+        if withUser {
+            // As short as a sealed text is.
+            let order = String(text.prefix(128))
+            let orders: [StatusPage.Change: String] = [.retry: order, .disconnect: order]
+            page.lookup = .found(grant(user: text, client: text), history: [event(0)], orders: orders)
+        }
+        return page
+    }
+
+    /// A page with a list of grants, with `text` as for ``everywhere(_:withUser:)``.
+    static func list(_ text: String, count: Int = 2) -> StatusPage {
+        var page = everywhere(text)
+        page.lookup = .list(
+            Array(repeating: grant(user: text, client: text), count: count),
+            filter: GrantFilter(state: .retrying, reason: .invalidGrant, clientID: text, isExpired: true),
+            next: text
+        )
         return page
     }
 
