@@ -38,7 +38,7 @@ struct BackupArchive: ~Copyable {
         let header = TarHeader(
             path: file,
             mode: facts.st_mode & 0o7777,
-            user: (facts.st_uid, try ServiceUser(id: facts.st_uid)?.name ?? ""),
+            user: (facts.st_uid, Self.name(ofUser: facts.st_uid)),
             group: (facts.st_gid, Self.name(ofGroup: facts.st_gid)),
             size: Int64(content.st_size),
             modifiedAt: Int64(facts.st_mtim.tv_sec)
@@ -85,7 +85,12 @@ struct BackupArchive: ~Copyable {
         }
     }
 
-    /// A name finds the group on a machine where it has another number.
+    /// A name finds the user on a machine where it has another number.
+    private static func name(ofUser id: uid_t) -> String {
+        guard let entry = unsafe getpwuid(id) else { return "" }
+        return unsafe String(cString: entry.pointee.pw_name)
+    }
+
     private static func name(ofGroup id: gid_t) -> String {
         guard let entry = unsafe getgrgid(id) else { return "" }
         return unsafe String(cString: entry.pointee.gr_name)
