@@ -34,6 +34,8 @@ package struct StatusSnapshot: Sendable {
     /// `true` if this installation receives security events.
     package var receivesSecurityEvents = false
     package var lastSecurityEventAt: Timestamp?
+    /// The recent refreshes of all workers, as far as they have stored them.
+    package var activity = RecentActivity()
     package var database = ""
     package var databaseBytes: Int64 = 0
     /// The version of the database's tables, or `nil` if it could not be read.

@@ -11,7 +11,7 @@ REPORT_VIOLATIONS = """
     document.addEventListener("securitypolicyviolation", event =>
         complain(`policy: ${event.violatedDirective} ${event.blockedURI}`));
 """
-WIDE, NARROW = (1280, 800), (375, 812)
+WIDE, NARROW = (1280, 800), (390, 844)
 
 
 @contextlib.contextmanager

@@ -4,21 +4,22 @@ import Testing
 @testable import Base
 @testable import Telemetry
 
-@Suite("The refreshes of the last hour")
+@Suite("The recent refreshes")
 struct RecentActivityTests {
-    private typealias Minute = RecentActivity.Minute
+    private typealias Slot = RecentActivity.Slot
 
-    /// The instant at which a minute since boot begins.
-    private static let begin = BootInstant(milliseconds: 20 * 60_000)
-
-    private let time = ManualTime(sinceBoot: begin)
+    private let time = ManualTime()
     private let counters: IntervalCounters
 
     init() {
         counters = IntervalCounters(time: time)
+        // To the begin of an hour.
+        time.advance(by: .milliseconds(3_600_000 - time.now.milliseconds % 3_600_000))
     }
 
-    private var minutes: [Minute] { counters.minutes }
+    private func slots(_ scale: RecentActivity.Scale = .minute) -> [Slot] {
+        counters.activity.slots(by: scale, at: time.now).map(\.slot)
+    }
 
     private func record(_ outcomes: RefreshOutcome..., lateness: Duration = .zero) {
         counters.record(outcomes.map { CountedRefresh($0, lateness: lateness) })
@@ -26,50 +27,69 @@ struct RecentActivityTests {
 
     @Test("are none at first")
     func none() {
-        #expect(minutes == Array(repeating: Minute(), count: 60))
+        #expect(slots() == Array(repeating: Slot(), count: 60))
+        #expect(slots(.hour) == Array(repeating: Slot(), count: 24))
+        #expect(counters.activity.isEmpty)
     }
 
-    @Test("count successes, all other tries, and the latest of them, in the minute in which they ended")
+    @Test("count successes, all other tries, and the latest of them, in the minute and the hour in which they ended")
     func counts() {
         record(.refreshed, .refreshed, .retrying, lateness: .milliseconds(40))
         time.advance(by: .milliseconds(59_999))
         record(.disconnected, .lostLease, lateness: .seconds(3))
         record(.refreshed, lateness: .milliseconds(-5))
-        let first = Minute(refreshed: 3, failed: 3, longestLateness: .seconds(3))
-        #expect(minutes.last == first)
+        let first = Slot(refreshed: 3, failed: 3, longestLateness: .seconds(3))
+        #expect(slots().last == first)
         time.advance(by: .milliseconds(1))
-        #expect(Array(minutes.suffix(2)) == [first, Minute()])
+        #expect(Array(slots().suffix(2)) == [first, Slot()])
         record(.refreshed, lateness: .milliseconds(-5))
-        #expect(Array(minutes.suffix(2)) == [first, Minute(refreshed: 1)])
+        #expect(Array(slots().suffix(2)) == [first, Slot(refreshed: 1)])
+        #expect(slots(.hour).last == Slot(refreshed: 4, failed: 3, longestLateness: .seconds(3)))
     }
 
-    @Test("leave after an hour, the oldest first")
+    @Test("leave the minutes after an hour, and the hours after a day, the oldest first")
     func order() {
         for minute in 1...60 {
             if minute > 1 { time.advance(by: .seconds(60)) }
             for _ in 0..<minute { record(.refreshed) }
         }
-        #expect(minutes.map(\.refreshed) == Array(1...60))
+        #expect(slots().map(\.refreshed) == Array(1...60))
         time.advance(by: .seconds(60))
-        #expect(minutes.map(\.refreshed) == Array(2...60) + [0])
-        time.advance(by: .seconds(58 * 60))
-        #expect(minutes.map(\.refreshed) == [60] + Array(repeating: 0, count: 59))
+        #expect(slots().map(\.refreshed) == Array(2...60) + [0])
+        #expect(Array(slots(.hour).map(\.refreshed).suffix(2)) == [1830, 0])
+        time.advance(by: .seconds(22 * 3600))
+        #expect(slots(.hour).first?.refreshed == 1830 && slots() == Array(repeating: Slot(), count: 60))
+        time.advance(by: .seconds(3600))
+        #expect(slots(.hour).first?.refreshed == 0)
     }
 
-    @Test("are forgotten after a gap of an hour, such as while the machine slept", arguments: [60, 61, 1_000_000])
-    func gap(minutes gap: Int) {
-        record(.refreshed)
-        time.advance(by: .seconds(60 * gap))
-        #expect(minutes == Array(repeating: Minute(), count: 60))
-        record(.retrying)
-        #expect(minutes.map(\.failed) == Array(repeating: 0, count: 59) + [1])
+    @Test("are added up over workers, and what is too old or in the future is forgotten")
+    func sum() {
+        record(.refreshed, lateness: .seconds(1))
+        let mine = counters.takeActivity()
+        #expect(counters.activity.isEmpty)
+        var all = mine
+        record(.refreshed, .retrying, lateness: .seconds(2))
+        all.add(counters.takeActivity(), at: time.now)
+        let sum = Slot(refreshed: 2, failed: 1, longestLateness: .seconds(2))
+        #expect(all.slots(by: .minute, at: time.now).last?.slot == sum)
+        var later = RecentActivity()
+        later.add(all, at: time.now + .seconds(86_400))
+        #expect(later.text.isEmpty)
+        var earlier = RecentActivity()
+        earlier.add(all, at: time.now - .seconds(7200))
+        #expect(earlier.text.isEmpty)
+        counters.restore(mine)
+        #expect(counters.activity == mine)
     }
 
-    @Test("do not move when the wall clock is stepped")
-    func step() {
+    @Test("are read back as they were stored, without the lines that cannot be read")
+    func text() {
+        record(.refreshed, .retrying, lateness: .milliseconds(1234))
+        time.advance(by: .seconds(60))
         record(.refreshed)
-        time.stepWallClock(by: .seconds(-86_400))
-        record(.refreshed)
-        #expect(minutes.last == Minute(refreshed: 2))
+        let activity = counters.activity
+        #expect(RecentActivity(activity.text) == activity)
+        #expect(RecentActivity(activity.text + "\nweek 1 2 3 4\nminute 1\nminute a b c d\n") == activity)
     }
 }

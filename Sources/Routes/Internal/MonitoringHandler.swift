@@ -8,7 +8,7 @@ package import Telemetry
 
 /// The state of the process for monitors and people: health, readiness, status, metrics and the status page.
 ///
-/// Only a page that shows a user contains a user id.
+/// Only the pages for operators contain user ids.
 ///
 /// ``InternalRoutes`` decides what needs a credential.
 package struct MonitoringHandler: Sendable {
@@ -205,7 +205,9 @@ package struct MonitoringHandler: Sendable {
         page.snapshot = snapshot
         // Without the database, the clients as this worker knows them.
         page.clients = if let snapshot { snapshot.clients } else { await engine.clientStatuses }
-        page.activity = counters.minutes
+        page.activity = snapshot?.activity ?? RecentActivity()
+        page.activity.add(counters.activity, at: time.now)
+        page.services = counters.lifetime.counts.services
         page.changes = log.recentChanges
         page.lookup = lookup
         return page

@@ -159,7 +159,7 @@ package struct TokenVendingHandler: Sendable {
                 log.diagnostics.warning("a token could not be vended: the database failed", ["error": "\(error)"])
             }
             _ = record(refusal.code, service, audit, forced: forced)
-            return .failure(refused(refusal, since: start))
+            return .failure(refused(refusal, service, since: start))
         }
     }
 
@@ -173,9 +173,9 @@ package struct TokenVendingHandler: Sendable {
     ) -> Result<VendedToken, APIError> {
         let outcome = token.warning != nil ? "warning" : token.isFresh ? "refreshed" : "served"
         guard record(outcome, service, audit, forced: forced) else {
-            return .failure(refused(.auditUnavailable, since: start))
+            return .failure(refused(.auditUnavailable, service, since: start))
         }
-        log.counters.lifetime.recordVend(outcome: outcome, duration: time.sinceBoot - start)
+        log.counters.lifetime.recordVend(outcome: outcome, of: service.name, duration: time.sinceBoot - start)
         return .success(token)
     }
 
@@ -201,8 +201,13 @@ package struct TokenVendingHandler: Sendable {
     }
 
     /// Counts a refusal, and returns it.
-    func refused(_ refusal: APIError, since start: BootInstant) -> APIError {
-        log.counters.lifetime.recordVend(outcome: refusal.code, duration: time.sinceBoot - start)
+    func refused(_ refusal: APIError, _ service: Service? = nil, since start: BootInstant) -> APIError {
+        log.counters.lifetime.recordVend(
+            outcome: refusal.code,
+            of: service?.name,
+            isToken: false,
+            duration: time.sinceBoot - start
+        )
         return refusal
     }
 

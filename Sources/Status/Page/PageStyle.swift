@@ -32,7 +32,8 @@ extension StatusPage {
         main { padding-bottom: 2rem; }
         h1 { margin: 0; font-size: 1.75rem; line-height: 1.2; }
         h2 { margin: 0 0 .5rem; font-size: 1.125rem; }
-        h3 { margin: 1rem 0 .25rem; font: 600 .9375rem/1.5 ui-monospace, monospace; }
+        h3 { margin: 1rem 0 .25rem; font-size: .9375rem; }
+        #runbook h3 { font-family: ui-monospace, monospace; }
         pre { white-space: pre-wrap; font: .875rem/1.4 ui-monospace, monospace; }
         p, ul, dl, figure, pre { margin: 0 0 .5rem; }
         ul { padding-left: 1.25rem; }
@@ -40,7 +41,7 @@ extension StatusPage {
         a { color: var(--link); }
         code, .code { font: .875em/1.4 ui-monospace, monospace; }
         time { white-space: nowrap; font-variant-numeric: tabular-nums; }
-        .facts, small, caption, #credential, .top, .axis { color: var(--muted); }
+        .facts, small, caption, #credential, .top, .axis, .scale { color: var(--muted); }
         small { font-size: inherit; }
         .facts, caption, #credential, .top, .axis { font-size: .875rem; }
 
@@ -50,21 +51,22 @@ extension StatusPage {
         form { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .5rem; }
         .bar form { flex: 0 1 31rem; margin-left: auto; }
         #credential { flex-basis: 100%; }
-        input, button {
+        input, button, select {
           min-height: 2.25rem; padding: .25rem .75rem; border: 1px solid var(--neutral-bar); border-radius: .375rem;
           background: var(--card); color: inherit; font: inherit;
         }
         input { flex: 1 1 9rem; min-width: 0; }
         ::placeholder { color: var(--muted); opacity: 1; }
         button, summary { cursor: pointer; font-weight: 600; }
-        label select { min-height: 2.25rem; border-radius: .375rem; font: inherit; }
         .filter { gap: .5rem 1rem; margin-bottom: .75rem; }
+        .filter [type=text] { width: 11rem; }
         .filter [type=checkbox] { min-height: 0; }
         details { margin-bottom: .75rem; }
         details form { margin-top: .5rem; }
         details p { flex-basis: 100%; }
         :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
-        #updates { color: var(--muted); font-size: .875rem; }
+        #zone { margin: 0; }
+        #updates, #zone { color: var(--muted); font-size: .875rem; }
         #updates.failed { padding: .5rem .75rem; border-radius: .375rem; background: var(--bad-back); color: var(--bad); }
 
         section { margin-bottom: 1rem; padding: 1rem; border: 1px solid var(--line); border-radius: .5rem;
@@ -92,41 +94,50 @@ extension StatusPage {
         .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); gap: 1rem 2rem;
           margin-bottom: .5rem; }
         figcaption strong { float: right; font-size: 1.25rem; line-height: 1.2; font-variant-numeric: tabular-nums; }
-        figure svg { display: block; width: 100%; height: 4.5rem; border-top: 1px dashed var(--line);
-          border-bottom: 1px solid var(--neutral-bar); }
+        .plot { display: grid; grid-template-columns: 3.5rem 1fr; gap: 0 .5rem; }
+        .plot svg { display: block; width: 100%; height: 5rem; border-top: 1px dashed var(--line);
+          border-bottom: 1px solid var(--neutral-bar);
+          background: linear-gradient(var(--line), var(--line)) 0 50% / 100% 1px no-repeat; }
         figure p { margin: 0; }
-        .axis { display: flex; justify-content: space-between; }
+        .axis, .scale { display: flex; justify-content: space-between; }
+        .axis { grid-column: 2; }
+        .scale { flex-direction: column; font-size: .75rem; line-height: 1; text-align: right;
+          font-variant-numeric: tabular-nums; }
         .refreshed { fill: var(--good-bar); }
         .failed { fill: var(--bad-bar); }
         .lateness { fill: var(--late-bar); }
 
-        .columns { display: grid; grid-template-columns: 1fr 1fr; gap: 0 1rem; }
+        .columns { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; }
+        .columns > div { display: flex; flex-direction: column; }
+        .columns > div > :last-child { flex-grow: 1; }
+        .figures time { white-space: normal; }
+        .figures { align-self: start; font-size: .875rem; font-variant-numeric: tabular-nums; }
         table { width: 100%; margin-bottom: .5rem; border-collapse: collapse; }
         caption { padding-bottom: .25rem; text-align: left; }
         th, td { padding: .375rem .75rem .375rem 0; border-top: 1px solid var(--line); text-align: left;
           vertical-align: top; }
         th { font-weight: inherit; }
         thead th { border-top: 0; overflow-wrap: normal; color: var(--muted); font-size: .875rem; }
-        th code, td code { overflow-wrap: break-word; }
+        th code, td code, th .code, td .code { overflow-wrap: break-word; }
         .number { font-variant-numeric: tabular-nums; overflow-wrap: normal; }
         dl { display: grid; grid-template-columns: 9rem 1fr; gap: .25rem 1rem; margin-bottom: 1rem; }
         dt { color: var(--muted); }
         dd { margin: 0; }
         .user { font-size: 1.125rem; font-weight: 600; }
 
-        @media (max-width: 56rem) { .columns { grid-template-columns: 1fr; } }
+        @media (max-width: 56rem) { .columns { grid-template-columns: minmax(0, 1fr); } }
         @media (max-width: 40rem) {
           .bar form { flex-basis: 100%; margin: 0; }
           section { margin-left: -.5rem; margin-right: -.5rem; padding: .75rem; }
-          thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-          table, caption, tbody, tr, th, td { display: block; }
-          tbody tr { padding: .5rem 0; border-top: 1px solid var(--line); }
-          tbody th, td { padding: .0625rem 0 .0625rem 5.75rem; border: 0; }
-          tbody th::before, td::before { content: attr(data-label); float: left; margin-left: -5.75rem; color: var(--muted);
+          thead[role] { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+          table[role], [role] > caption, tbody[role], tr[role], tr[role] > * { display: block; }
+          tbody[role] tr { padding: .5rem 0; border-top: 1px solid var(--line); }
+          tbody[role] > tr > * { padding: .0625rem 0 .0625rem 5.75rem; border: 0; }
+          [data-label]::before { content: attr(data-label); float: left; margin-left: -5.75rem; color: var(--muted);
             font-size: .875rem; }
           .compact tr { display: grid; grid-template-columns: 1fr auto; }
-          .compact tbody th, .compact td { padding: 0; }
-          .compact tbody th::before, .compact td::before { content: none; }
+          .compact tbody tr > * { padding: 0; }
+          .compact [data-label]::before { content: none; }
           .compact td:last-child { grid-column: 1 / -1; color: var(--muted); font-size: .875rem; }
           dl { grid-template-columns: 1fr; gap: 0; }
           dd { margin-bottom: .5rem; }
@@ -145,6 +156,33 @@ extension StatusPage {
         const main = document.querySelector("main");
         const note = document.getElementById("updates");
         let isUpdating = false;
+        let hovered;
+
+        // The page has UTC, so that it is complete without this script. This is the form 2026-11-24 09:30:00.
+        const local = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium" });
+        const localTime = utc => local.format(new Date(utc));
+
+        function showLocalTimes(root) {
+          for (const time of root.querySelectorAll("time")) {
+            time.dateTime = time.title = time.textContent;
+            time.textContent = localTime(time.dateTime);
+          }
+        }
+
+        // A mouse gets the value of a bar from the table, which is there for all others.
+        function showValue({ target, clientX }) {
+          if (hovered) hovered.note.textContent = hovered.text;
+          hovered = null;
+          const chart = target.closest("svg[data-table]");
+          if (!chart) return;
+          const rows = document.getElementById(chart.dataset.table).tBodies[0].rows;
+          const box = chart.getBoundingClientRect();
+          const index = Math.floor((clientX - box.left) / box.width * rows.length);
+          const cells = rows[Math.min(Math.max(index, 0), rows.length - 1)].cells;
+          const note = chart.closest("figure").querySelector(".top");
+          hovered = { note, text: note.textContent };
+          note.textContent = `${cells[0].textContent.slice(0, 16)}: ${cells[chart.dataset.column].textContent}`;
+        }
 
         // Selected text, such as a command, would be gone while it is copied.
         function isSelecting() {
@@ -162,13 +200,16 @@ extension StatusPage {
         }
 
         function show(page) {
-          const focused = main.contains(document.activeElement) && document.activeElement.getAttribute("href");
+          const active = main.contains(document.activeElement) && document.activeElement;
+          const focused = active && (active.id ? `#${active.id}` : `a[href="${active.getAttribute("href")}"]`);
           const content = page.querySelector("main");
+          showLocalTimes(content);
+          content.querySelector("#figures").open = main.querySelector("#figures").open;
           main.replaceChildren(...content.childNodes);
           main.dataset.at = content.dataset.at;
           document.title = page.title;
           document.querySelector("link").href = page.querySelector("link").href;
-          if (focused) main.querySelector(`a[href="${focused}"]`)?.focus({ preventScroll: true });
+          if (focused) main.querySelector(focused)?.focus({ preventScroll: true });
         }
 
         function say(text, isFailure) {
@@ -183,12 +224,18 @@ extension StatusPage {
             show(await read());
             say("Updated every 15 seconds.", false);
           } catch {
-            say(`Not updated since ${main.dataset.at}: the worker does not answer.`, true);
+            say(`Not updated since ${localTime(main.dataset.at)}: the worker does not answer.`, true);
           }
           isUpdating = false;
         }
 
+        showLocalTimes(main);
+        const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+        if (zone != "UTC") {
+          document.getElementById("zone").textContent = `Times are those of ${zone}. Hover over one for UTC.`;
+        }
         if (main.dataset.at) {
+          document.addEventListener("pointermove", showValue);
           say("Updated every 15 seconds.", false);
           setInterval(update, 15000);
           document.addEventListener("visibilitychange", update);

@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Scheduler
 import Storage
+import Telemetry
 
 /// The grants by state, and the notices.
 extension StatusPage {
@@ -166,6 +167,29 @@ extension StatusPage {
             " "
             label("slowed", .bad)
             " by the endpoint"
+        }
+    }
+
+    /// The services that get tokens from this worker.
+    @HTMLBuilder var servicesSection: HTML {
+        let busiest = services.sorted { ($1.value.duration.count, $0.key) < ($0.value.duration.count, $1.key) }
+        let shown = busiest.prefix(Self.rowLimit)
+        section("Services", id: "services") {
+            if shown.isEmpty {
+                element("p") { "No service has asked this worker for a token since it started." }
+            } else {
+                table(
+                    "Tokens of this worker since it started, and the time that half and 95 % of the answers took at "
+                        + "most. " + Self.extent(shown: shown.count, of: busiest.count, "service"),
+                    columns: ["Service", "Tokens", "Errors", "Half", "95 %"],
+                    rows: shown.map { name, vends in
+                        [code(name), HTML(Self.number(vends.tokens)), HTML(Self.number(vends.errors))]
+                            + [0.5, 0.95].map { share in
+                                HTML(vends.duration.bound(of: share).map(Self.span) ?? "over 30 s")
+                            }
+                    }
+                )
+            }
         }
     }
 

@@ -39,8 +39,10 @@ package struct StatusPage: Sendable {
     /// The last one, or `nil` if none of the last ten minutes is known.
     package var snapshot: StatusSnapshot?
     package var clients: [ClientStatus] = []
-    /// The last sixty minutes of this worker, the oldest first.
-    package var activity: [RecentActivity.Minute] = []
+    /// The refreshes of all workers, as far as they are stored, and of this worker.
+    package var activity = RecentActivity()
+    /// The requests for tokens to this worker by service.
+    package var services: [String: LifetimeCounters.Vends] = [:]
     /// The last changes of grants that this worker made, the newest first.
     package var changes: [GrantEvent] = []
     package var lookup: Lookup?
@@ -87,6 +89,7 @@ package struct StatusPage: Sendable {
                 }
                 lookupForm
             }
+            element("p", ["id": "zone"]) { "Times are in UTC." }
             element("p", ["id": "updates", "role": "status"]) {
                 if lookup != nil { "While this page shows users, it does not update itself." }
             }
@@ -116,6 +119,7 @@ package struct StatusPage: Sendable {
             grantsSection
             element("div") {
                 noticesSection
+                servicesSection
                 workersSection
             }
         }

@@ -1,8 +1,8 @@
 package import Base
 private import Synchronization
 
-/// Counts refreshes from many tasks: per interval until the next summary, in total since the start, and for each minute
-/// of the last hour.
+/// Counts refreshes from many tasks: per interval until the next summary, in total since the start, and by minute and
+/// hour until they are stored for the status page.
 package final class IntervalCounters: Sendable {
     private struct State {
         var start: BootInstant
@@ -10,7 +10,7 @@ package final class IntervalCounters: Sendable {
         var notLogged = 0
         var latency = Histogram()
         var lateness = Histogram()
-        var activity: RecentActivity
+        var activity = RecentActivity()
     }
 
     /// The totals, which only grow.
@@ -21,14 +21,13 @@ package final class IntervalCounters: Sendable {
     package init(time: any TimeSource) {
         self.time = time
         lifetime = LifetimeCounters(time: time)
-        let now = time.sinceBoot
-        state = Mutex(State(start: now, activity: RecentActivity(at: now)))
+        state = Mutex(State(start: time.sinceBoot))
     }
 
     /// Counts refreshes, of which a number has no line in the metrics log.
     package func record(_ refreshes: [CountedRefresh], notLogged: Int = 0) {
         lifetime.record(refreshes)
-        let now = time.sinceBoot
+        let now = time.now
         state.withLock { state in
             state.activity.record(refreshes, at: now)
             state.notLogged += notLogged
@@ -40,10 +39,21 @@ package final class IntervalCounters: Sendable {
         }
     }
 
-    /// The refreshes of the last hour, the oldest minute first.
-    package var minutes: [RecentActivity.Minute] {
-        let now = time.sinceBoot
-        return state.withLock { $0.activity.minutes(at: now) }
+    /// The refreshes that are not taken yet.
+    package var activity: RecentActivity { state.withLock { $0.activity } }
+
+    /// Returns the refreshes since the last call, to be stored.
+    package func takeActivity() -> RecentActivity {
+        state.withLock { state in
+            defer { state.activity = RecentActivity() }
+            return state.activity
+        }
+    }
+
+    /// Takes back refreshes that could not be stored.
+    package func restore(_ activity: RecentActivity) {
+        let now = time.now
+        state.withLock { $0.activity.add(activity, at: now) }
     }
 
     /// Returns the counts since the last call, and resets them.

@@ -17,12 +17,21 @@ package final class LifetimeCounters: Sendable {
         }
     }
 
+    /// The requests of one service for tokens.
+    package struct Vends: Sendable {
+        package var tokens = 0
+        package var errors = 0
+        package var duration = DurationBuckets()
+    }
+
     /// The counts so far.
     package struct Counts: Sendable {
         package fileprivate(set) var refreshes: [RefreshOutcome: Int] = [:]
         package fileprivate(set) var refreshDuration = DurationBuckets()
         package fileprivate(set) var vends: [String: Int] = [:]
         package fileprivate(set) var vendDuration = DurationBuckets()
+        /// The same requests by the name of the service, if it is known.
+        package fileprivate(set) var services: [String: Vends] = [:]
         package fileprivate(set) var requests: [Requests: Int] = [:]
         package fileprivate(set) var notices: [String: Int] = [:]
         package fileprivate(set) var securityEvents: [String: Int] = [:]
@@ -48,10 +57,14 @@ package final class LifetimeCounters: Sendable {
     }
 
     /// Counts a request for a token by its outcome, as in the event `vend`, and the duration of its answer.
-    package func recordVend(outcome: String, duration: Duration) {
+    package func recordVend(outcome: String, of service: String? = nil, isToken: Bool = true, duration: Duration) {
         state.withLock { counts in
             counts.vends[outcome, default: 0] += 1
             counts.vendDuration.record(duration)
+            guard let service else { return }
+            counts.services[service, default: Vends()].tokens += isToken ? 1 : 0
+            counts.services[service, default: Vends()].errors += isToken ? 0 : 1
+            counts.services[service, default: Vends()].duration.record(duration)
         }
     }
 
@@ -95,6 +108,16 @@ package struct DurationBuckets: Sendable {
 
     package init() {}
 
+    /// Returns the bound that a `share` of the durations does not exceed, or `nil` without one.
+    package func bound(of share: Double) -> Duration? {
+        var below = 0
+        for (bound, count) in zip(Self.bounds, counts) {
+            below += count
+            if below > 0, Double(below) >= share * Double(self.count) { return bound }
+        }
+        return nil
+    }
+
     /// Counts a duration.
     ///
     /// A negative one counts as zero.
@@ -106,64 +129,100 @@ package struct DurationBuckets: Sendable {
     }
 }
 
-/// The refreshes of the last hour, by minute, in constant memory.
-package struct RecentActivity: Sendable {
-    /// The refreshes of one minute.
-    package struct Minute: Hashable, Sendable {
+/// The refreshes of the last hour by minute, and of the last day by hour.
+///
+/// Minutes and hours are those of the wall clock, so that the figures of several workers can be added up.
+package struct RecentActivity: Equatable, Sendable {
+    /// The refreshes of one minute or hour.
+    package struct Slot: Hashable, Sendable {
         package var refreshed = 0
         /// The tries without a success, whatever the reason.
         package var failed = 0
         /// The longest time from a due time to its try.
         package var longestLateness: Duration = .zero
-    }
 
-    /// The number of minutes.
-    package static let minuteCount = 60
-
-    /// A ring: the minute `n` since boot is at `n % minuteCount`.
-    private var ring = [Minute](repeating: Minute(), count: minuteCount)
-    /// The latest minute since boot that the ring has.
-    private var latest: Int64
-
-    init(at now: BootInstant) {
-        latest = Self.minute(now)
-    }
-
-    /// Empties the minutes that have begun since the latest one: at most all, however long the machine slept.
-    private mutating func advance(to now: BootInstant) {
-        let minute = Self.minute(now)
-        guard minute > latest else { return }
-        for next in max(latest + 1, minute - Int64(Self.minuteCount) + 1)...minute {
-            ring[Int(next % Int64(Self.minuteCount))] = Minute()
+        fileprivate mutating func add(_ other: Slot) {
+            refreshed += other.refreshed
+            failed += other.failed
+            longestLateness = max(longestLateness, other.longestLateness)
         }
-        latest = minute
     }
 
-    /// Counts refreshes that ended together, in the current minute.
-    mutating func record(_ refreshes: [CountedRefresh], at now: BootInstant) {
-        // Summed up first: the ring is indexed once for each batch.
-        var batch = Minute()
+    package enum Scale: String, CaseIterable, Sendable {
+        case minute, hour
+
+        /// The number of slots that are kept.
+        package var count: Int { self == .minute ? 60 : 24 }
+        package var length: Duration { self == .minute ? .seconds(60) : .seconds(3600) }
+
+        /// The number of the slot since 1970.
+        fileprivate func number(of instant: Timestamp) -> Int64 { instant.milliseconds / length.wholeMilliseconds }
+    }
+
+    private var slots: [Scale: [Int64: Slot]] = [:]
+
+    package init() {}
+
+    package var isEmpty: Bool { slots.isEmpty }
+
+    /// Counts refreshes that ended together.
+    mutating func record(_ refreshes: [CountedRefresh], at now: Timestamp) {
+        // Summed up first, so that the slots are looked up once for each batch.
+        var batch = Slot()
         for index in refreshes.indices {
             if refreshes[index].outcome == .refreshed { batch.refreshed += 1 } else { batch.failed += 1 }
             batch.longestLateness = max(batch.longestLateness, refreshes[index].lateness)
         }
-        advance(to: now)
-        let index = Int(latest % Int64(Self.minuteCount))
-        ring[index].refreshed += batch.refreshed
-        ring[index].failed += batch.failed
-        ring[index].longestLateness = max(ring[index].longestLateness, batch.longestLateness)
+        for scale in Scale.allCases { slots[scale, default: [:]][scale.number(of: now), default: Slot()].add(batch) }
     }
 
-    /// Returns the last hour, the oldest minute first.
+    /// Adds other refreshes, and forgets those that are too old, or in the future because a clock was set back.
+    package mutating func add(_ other: RecentActivity, at now: Timestamp) {
+        for scale in Scale.allCases {
+            let latest = scale.number(of: now)
+            for (number, slot) in other.slots[scale] ?? [:] {
+                slots[scale, default: [:]][number, default: Slot()].add(slot)
+            }
+            // The clock of another worker can be a moment ahead.
+            slots[scale] = slots[scale]?.filter { latest - Int64(scale.count) < $0.key && $0.key <= latest + 1 }
+        }
+    }
+
+    /// Returns the slots with the times at which they begin, the oldest first.
     ///
     /// The last one is not over yet.
-    mutating func minutes(at now: BootInstant) -> [Minute] {
-        advance(to: now)
-        let next = Int(latest % Int64(Self.minuteCount)) + 1
-        return Array(ring[next...] + ring[..<next])
+    package func slots(by scale: Scale, at now: Timestamp) -> [(start: Timestamp, slot: Slot)] {
+        let latest = scale.number(of: now)
+        return (latest - Int64(scale.count) + 1...latest).map { number in
+            let start = Timestamp(milliseconds: number * scale.length.wholeMilliseconds)
+            return (start, slots[scale]?[number] ?? Slot())
+        }
+    }
+}
+
+/// The stored form: a line for each slot.
+extension RecentActivity {
+    package var text: String {
+        slots.flatMap { scale, slots in
+            slots.map { number, slot in
+                "\(scale.rawValue) \(number) \(slot.refreshed) \(slot.failed) \(slot.longestLateness.wholeMilliseconds)"
+            }
+        }.sorted().joined(separator: "\n")
     }
 
-    private static func minute(_ instant: BootInstant) -> Int64 { instant.milliseconds / 60_000 }
+    /// A line that cannot be read is left out, such as one of a newer version.
+    package init(_ text: String) {
+        for line in text.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            let numbers = words.dropFirst().compactMap { Int64($0) }
+            guard let scale = words.first.flatMap({ Scale(rawValue: String($0)) }), numbers.count == 4 else { continue }
+            slots[scale, default: [:]][numbers[0]] = Slot(
+                refreshed: Int(numbers[1]),
+                failed: Int(numbers[2]),
+                longestLateness: .milliseconds(numbers[3])
+            )
+        }
+    }
 }
 
 /// The resources that this process uses, as reported by the kernel.

@@ -1,10 +1,11 @@
 """The status page in a real browser: in both colour schemes, on a wide screen and on a phone, with JavaScript and
-without, and the lookup of a user.
+without, the charts, the lists of grants, the lookup of a user and the buttons.
 
 With `SCREENSHOTS=docs/images` it waits until the charts have some minutes, and writes the pictures of the documents.
 """
 
 import base64
+import datetime
 import hashlib
 import os
 import pathlib
@@ -21,7 +22,9 @@ OTHER = "999-other.apps.googleusercontent.com"
 HOSTILE = "<script>alert(1)</script>"
 OPERATOR_KEY = "operator-credential-of-32-bytes-or-more"
 OPERATOR = {"username": "jane", "password": OPERATOR_KEY}
-LARGEST = 50_000
+MANAGER_KEY = "manager-credential-of-32-bytes-or-more"
+MANAGER = {"username": "boss", "password": MANAGER_KEY}
+LARGEST = 75_000
 MINUTES_OF_PICTURES = 5
 # The part of the page that a picture shows.
 LONGEST_PICTURE = 1600
@@ -32,6 +35,9 @@ def scenario(fixture):
     services = [
         {"name": "mailer", "credential_sha256": digest(SERVICE_KEY), "scopes": ["*"], "users": ["*"]},
         {"name": "jane", "credential_sha256": digest(OPERATOR_KEY), "users": ["*"], "operator": True},
+        {
+            "name": "boss", "credential_sha256": digest(MANAGER_KEY), "users": ["*"], "operator": True, "manage": True,
+        },
     ]
     accounts = Accounts(
         fixture, "--listen-internal", f"127.0.0.1:{port}", "--client-id", OTHER, services=services, start=False
@@ -44,10 +50,14 @@ def scenario(fixture):
             for name, size in (("wide", WIDE), ("narrow", NARROW)):
                 looks_good(browser, url, scheme, name, size)
         works_without_script(browser, url)
+        charts_have_values(browser, url)
         updates_itself(fixture, browser, url)
         says_that_it_is_old(browser, url)
         asks_for_an_operator(accounts)
         shows_a_user(fixture, browser, url)
+        lists_lead_to_users(browser, url)
+        buttons_change_a_grant(fixture, accounts, browser, url)
+    charts_have_all_workers(accounts)
     tokens_are_absent(fixture, accounts)
     size = len(accounts.internal.get("/").body)
     accounts.close()
@@ -76,6 +86,8 @@ def begin(fixture, accounts):
     wait_for(lambda: fixture.grants()[HOSTILE]["state"] == "disconnected", 60, "a grant has ended")
     wait_for(lambda: fixture.states().get("retrying") == 3, 60, "others are tried again")
     wait_for(lambda: accounts.worker.events("breaker", change="opened"), 60, "a breaker is open")
+    accounts.internal.get("/v1/grants/user3%40example.com/token", SERVICE_KEY).expect(200)
+    accounts.internal.get("/v1/grants/unknown/token", SERVICE_KEY).expect(404)
     wait_for(lambda: "invalid_client" in text(accounts), 30, "the page shows it")
 
 
@@ -92,11 +104,17 @@ def looks_good(browser, url, scheme, name, size):
         page.goto(url)
         expect_accessible(page)
         expect_no_overflow(page)
+        take_picture_now(page, f"page-{scheme}-{name}")
+        page.get_by_text("The figures as tables").click()
+        expect_accessible(page)
+        expect_no_overflow(page)
         assert page.title().startswith("Users "), "the title begins with the verdict"
-        for heading in ("Concerns", "Grants", "Clients", "Workers", "State changes", "Waiting notices"):
+        for heading in ("Concerns", "Grants", "Services", "Clients", "Workers", "State changes", "Waiting notices"):
             assert page.get_by_role("heading", name=heading, exact=True).count() == 1, f"{heading} is a section"
         rows = page.get_by_role("table").filter(has_text="retrying").first.get_by_role("row").all_inner_texts()
         assert len(rows) == 6, "a row for each state is a row on each screen"
+        cells = page.get_by_role("region", name="Services").get_by_role("cell").all_inner_texts()
+        assert cells[:2] == ["1", "1"], "a service has its tokens and errors"
         link = page.get_by_role("link", name="Runbook: breaker_open").first
         link.click()
         target = page.evaluate("document.querySelector(':target').textContent")
@@ -112,7 +130,7 @@ def take_picture(page, url, name):
 
     def minutes():
         page.reload()
-        return page.locator("svg.refreshed path").get_attribute("d").count("M") >= MINUTES_OF_PICTURES
+        return page.locator("svg.refreshed path").first.get_attribute("d").count("M") >= MINUTES_OF_PICTURES
 
     wait_for(minutes, MINUTES_OF_PICTURES * 60 + 120, "the charts have some minutes", pause=5)
     path = pathlib.Path(ROOT, folder, f"status-page-{name}.png")
@@ -132,10 +150,30 @@ def works_without_script(browser, url):
         assert page.url == url, "the link leads back"
 
 
+def charts_have_values(browser, url):
+    with tab(browser, timezone_id="Asia/Tokyo") as page:
+        page.goto(url)
+        figure = page.locator("figure").first
+        before = figure.locator(".top").inner_text()
+        box = figure.locator("svg").bounding_box()
+        page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5)
+        row = page.locator("#minute tbody tr").last
+        shown = figure.locator(".top").inner_text()
+        begin = row.locator("time")
+        assert shown == f"{begin.text_content()[:16]}: {row.locator('td').first.text_content()}", "a bar has its value"
+        utc, here = begin.get_attribute("title"), begin.text_content()
+        apart = datetime.datetime.fromisoformat(here + "Z") - datetime.datetime.fromisoformat(utc)
+        assert apart == datetime.timedelta(hours=9), "times are those of the browser, with UTC on hover"
+        assert "Asia/Tokyo" in page.inner_text("#zone"), "the page names the zone"
+        page.mouse.move(1, 1)
+        assert figure.locator(".top").inner_text() == before, "the value goes with the mouse"
+
+
 def updates_itself(fixture, browser, url):
     with tab(browser) as page:
         page.clock.install()
         page.goto(url)
+        page.get_by_text("The figures as tables").click()
         assert page.get_by_role("status").inner_text() == "Updated every 15 seconds.", "it says so"
         suspended = page.locator("tr", has_text="An administrator or a policy").locator("td").first
         assert suspended.inner_text() == "0", "no grant is suspended at first"
@@ -151,6 +189,7 @@ def updates_itself(fixture, browser, url):
         user = page.get_by_role("textbox", name="User")
         assert user.input_value() == "half a na", "it keeps what is typed"
         assert user.evaluate("input => input === document.activeElement"), "it keeps the focus"
+        assert page.get_by_role("table", name="By hour").is_visible(), "it keeps the tables open"
         page.get_by_role("link", name="Runbook: breaker_open").first.focus()
         before = page.locator("main").get_attribute("data-at")
 
@@ -163,10 +202,10 @@ def updates_itself(fixture, browser, url):
 
 
 def says_that_it_is_old(browser, url):
-    with tab(browser, may_complain=True) as page:
+    with tab(browser, may_complain=True, timezone_id="UTC") as page:
         page.clock.install()
         page.goto(url)
-        shown = page.locator("main").get_attribute("data-at")
+        shown = page.locator("main").get_attribute("data-at").replace("T", " ").removesuffix("Z")
         status = page.get_by_role("status")
         page.route(url, lambda route: route.abort())
         page.clock.fast_forward(15_000)
@@ -221,6 +260,79 @@ def shows_a_user(fixture, browser, url):
             assert grant["client_id"] in shown, "with the client id"
 
 
+def lists_lead_to_users(browser, url):
+    for scheme, size in (("dark", WIDE), ("light", NARROW)):
+        with tab(browser, scheme, size, may_complain=True, http_credentials=OPERATOR) as page:
+            page.goto(url)
+            page.get_by_role("link", name="retrying", exact=True).first.click()
+            page.wait_for_load_state()
+            page.complaints.clear()
+            rows = page.get_by_role("table").get_by_role("rowheader").all_inner_texts()
+            assert rows and all(row.startswith("failing-") for row in rows), "the state leads to its grants"
+            expect_accessible(page)
+            expect_no_overflow(page)
+            take_picture_now(page, f"list-{scheme}")
+            page.get_by_role("link", name=rows[0]).click()
+            assert page.locator(".user").inner_text() == rows[0], "the list leads to the user"
+            assert "failing" not in page.url, "the address does not name the user"
+            page.goto(url)
+            change = page.get_by_role("region", name="State changes").get_by_role("row").filter(has_text="invalid_grant")
+            change.get_by_role("link").first.click()
+            assert page.locator(".user").inner_text() == HOSTILE, "a change of state leads to its user"
+            page.get_by_role("link", name="invalid_grant").first.click()
+            page.get_by_label("State").select_option("active")
+            page.get_by_role("button", name="Show").click()
+            assert "No grant was found" in page.inner_text("main"), "the filters are combined"
+            assert page.complaints == [], "the console is empty"
+
+
+def buttons_change_a_grant(fixture, accounts, browser, url):
+    forged = accounts.internal.call(
+        "POST", "/users", b"change=disconnect",
+        headers={**basic("boss", MANAGER_KEY), "Content-Type": "application/x-www-form-urlencoded"},
+    )
+    forged.expect(403)
+    with tab(browser, "dark", NARROW, may_complain=True, http_credentials=MANAGER) as page:
+        page.goto(url)
+        look_up(page, "user2@example.com")
+        page.get_by_text("Try again now…").click()
+        page.get_by_text("Disconnect…").click()
+        page.complaints.clear()
+        expect_accessible(page)
+        expect_no_overflow(page)
+        take_picture_now(page, "buttons")
+        page.get_by_role("button", name="Yes, try again").click()
+        page.wait_for_load_state()
+        assert page.locator(".user").inner_text() == "user2@example.com", "the page shows the user again"
+        assert "user2" not in page.url, "the address does not name the user"
+        page.get_by_text("Disconnect…").click()
+        page.get_by_role("button", name="Yes, disconnect this user").click()
+        page.wait_for_load_state()
+        assert "disconnected" in page.get_by_role("region", name="User").inner_text(), "the page shows the end"
+        assert page.get_by_text("Disconnect…").count() == 0, "there is nothing to disconnect any more"
+        assert page.complaints == [], "the console is empty"
+    assert fixture.grants()["user2@example.com"]["reason"] == "user_request", "the grant has ended"
+    audit = [(line["operation"], line["outcome"]) for line in accounts.worker.events("manage", service="boss")]
+    assert audit == [(change, outcome) for change in ("retry", "disconnect") for outcome in ("allowed", "done")]
+
+
+def charts_have_all_workers(accounts):
+    """The next worker shows the refreshes of the one before, which stored them each minute and at its end."""
+    accounts.close()
+    accounts.start()
+
+    def refreshed():
+        return int(re.search(r"Refreshed in the last hour: ([0-9,]+)", text(accounts))[1].replace(",", ""))
+
+    wait_for(lambda: refreshed() >= GRANTS, 30, "the charts have the refreshes of another worker")
+
+
+def take_picture_now(page, name):
+    folder = os.environ.get("PICTURES")
+    if folder:
+        page.screenshot(path=pathlib.Path(folder, f"{name}.png"), full_page=True)
+
+
 def look_up(page, user):
     page.get_by_role("textbox", name="User").fill(user)
     page.get_by_role("button", name="Look up").click()
@@ -230,7 +342,7 @@ def look_up(page, user):
 def tokens_are_absent(fixture, accounts):
     issued = fixture.sandbox.call("/control/grants")
     headers = basic("jane", OPERATOR_KEY)
-    for path in ("/", "/users?user=user1%40example.com", "/users?user=%3Cscript%3Ealert(1)%3C/script%3E"):
+    for path in ("/", "/grants", "/users?user=user1%40example.com", "/users?user=%3Cscript%3Ealert(1)%3C/script%3E"):
         body = accounts.internal.get(path, headers=headers).expect(200).body.decode()
         assert len(body) < LARGEST, "the page is small"
         assert not re.search(r"ya29|1//|rwh_", body), "it has nothing that looks like a token"

@@ -1,7 +1,6 @@
 import GoogleOAuth
 import Scheduler
 import Synchronization
-import Telemetry
 import TestSupport
 import Testing
 
@@ -10,6 +9,7 @@ import Testing
 @testable import Routes
 @testable import Status
 @testable import Storage
+@testable import Telemetry
 
 @Suite("The status page", .timeLimit(.minutes(10)))
 struct StatusPageHandlerTests {
@@ -63,7 +63,6 @@ struct StatusPageHandlerTests {
         #expect(contents.clients.map(\.id) == ["client"])
         #expect(contents.clients.first?.ceiling == 12.5)
         #expect(contents.clients.first?.breakerReason == "invalid_client")
-        #expect(contents.activity.count == RecentActivity.minuteCount)
         #expect(contents.lookup == nil)
     }
 
@@ -87,8 +86,24 @@ struct StatusPageHandlerTests {
         fixture.endpoint.setVerdict(.endpointFault(code: "http_503"))
         _ = await fixture.send()
         let contents = await page { _ in .well }.statusPage()
-        #expect(contents.activity.last?.failed == 1)
+        #expect(contents.activity.slots(by: .minute, at: fixture.time.now).last?.slot.failed == 1)
+        #expect(contents.services["full"]?.errors == 1 && contents.services["full"]?.tokens == 0)
         #expect(contents.changes.map(\.to) == [.retrying])
+    }
+
+    @Test("adds the refreshes that other workers have stored")
+    func otherWorkers() async throws {
+        let now = fixture.time.now
+        let others = RecentActivity("minute \(now.milliseconds / 60_000) 7 3 250")
+        for _ in 0..<2 { #expect(try await PublishedActivity.publish(others, in: fixture.store, at: now)) }
+        fixture.counters.record([CountedRefresh(.refreshed, lateness: .zero)])
+        let contents = await page { _ in
+            var snapshot = StatusSnapshot.well
+            snapshot.activity = try await PublishedActivity.read(from: fixture.store)
+            return snapshot
+        }.statusPage()
+        let sum = RecentActivity.Slot(refreshed: 15, failed: 6, longestLateness: .milliseconds(250))
+        #expect(contents.activity.slots(by: .minute, at: now).last?.slot == sum)
     }
 
     @Test("has headers that forbid scripts, frames and caches")

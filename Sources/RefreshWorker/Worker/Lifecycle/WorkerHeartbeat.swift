@@ -14,6 +14,8 @@ struct WorkerHeartbeat: Sendable {
     ///
     /// A report is valid for several times as long.
     static let interval: Duration = .seconds(5)
+    /// Rare, because each worker writes the same row.
+    private static let activityInterval: Duration = .seconds(60)
 
     let store: any Store
     let ring: ReloadableKeyRing
@@ -110,11 +112,16 @@ struct WorkerHeartbeat: Sendable {
     func run(by time: any TimeSource, onReport: @Sendable () -> Void) async {
         var availability = DatabaseAvailability()
         var published: [CurrentAlarm] = []
+        var activityAt = time.sinceBoot + Self.activityInterval
         await time.repeat(every: Self.interval) {
             do {
                 try await report()
                 if let engine, await !engine.isStoreFailing { log?.end([.storeFailing]) }
                 try await publishAlarms(&published, at: time.now)
+                if time.sinceBoot >= activityAt {
+                    activityAt = time.sinceBoot + Self.activityInterval
+                    try await publishActivity(at: time.now)
+                }
                 if availability.succeeded() { diagnostics.notice("the database can be used again") }
             } catch {
                 engine?.reportStoreFailure(error, waiting: 0)
@@ -137,15 +144,26 @@ struct WorkerHeartbeat: Sendable {
         published = alarms
     }
 
+    /// Adds the refreshes since the last call to those of all workers, for the status page.
+    private func publishActivity(at now: Timestamp) async throws {
+        guard let counters = log?.counters else { return }
+        let activity = counters.takeActivity()
+        var isStored = activity.isEmpty
+        defer { if !isStored { counters.restore(activity) } }
+        if !isStored { isStored = try await PublishedActivity.publish(activity, in: store, at: now) }
+    }
+
     /// Raises an alarm for each incident of the store since the last call.
     private func raiseIncidents() {
         guard let log else { return }
         for incident in store.takeIncidents() { log.incident(incident) }
     }
 
-    func leave() async {
+    /// Ends the reports, and stores the last refreshes of a worker for the status page.
+    func leave(at now: Timestamp? = nil) async {
         do {
             try await store.removeWorker(workerName)
+            if let now { try await publishActivity(at: now) }
         } catch {
             diagnostics.debug("heartbeat", ["error": "\(error)"])
         }

@@ -126,7 +126,7 @@ struct WorkerParts: Sendable {
             if await !engine.isStoreFailing {
                 await services.value
                 await engine.recordClock()
-                await heartbeat.leave()
+                await heartbeat.leave(at: context.time.now)
             }
             await store.close()
         }

@@ -24,8 +24,18 @@ enum Example {
         page.findings = []
         page.snapshot = StatusSnapshot(at: now)
         page.snapshot?.workers = []
-        page.activity = Array(repeating: RecentActivity.Minute(), count: RecentActivity.minuteCount)
         return page
+    }
+
+    /// Refreshes by the places of their slots: a chart ends with 59 or 23.
+    static func activity(
+        _ slots: [(RecentActivity.Scale, place: Int, refreshed: Int, failed: Int, lateness: Int)]
+    ) -> RecentActivity {
+        let lines = slots.map { scale, place, refreshed, failed, lateness in
+            let number = now.milliseconds / scale.length.wholeMilliseconds - Int64(scale.count - 1 - place)
+            return "\(scale.rawValue) \(number) \(refreshed) \(failed) \(lateness)"
+        }
+        return RecentActivity(lines.joined(separator: "\n"))
     }
 
     /// A page that has `text` wherever a text comes from a user, an operator, Google or a worker.
@@ -36,7 +46,8 @@ enum Example {
         page.snapshot?.grants = statistics([.active: 5, .retrying: 1])
         page.snapshot?.workers = [worker(text)]
         page.snapshot?.notices = PendingNotices(count: 2, oldest: now)
-        page.activity = [RecentActivity.Minute(refreshed: 1, failed: 2, longestLateness: .seconds(3))]
+        page.activity = activity([(.minute, 59, 1, 2, 3000)])
+        page.services = [text: LifetimeCounters.Vends()]
         page.clients = [client(text, .open(text), ceiling: 2.5)]
         page.clients[0].isSlowed = true
         page.clients[0].pause = .seconds(20)
