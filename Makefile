@@ -89,9 +89,9 @@ check: toolchain packages ## run everything that a change must pass
 	@$(CHECK) lint release-programs
 # The scenarios mostly wait. Beside them the tests are built, at the lowest priority, and openapi runs. What needs a
 # quiet machine comes later.
-	@$(CHECK) --jobs=3 scenarios openapi sanitized
+	@NEXT_WORKER=none $(CHECK) --jobs=3 scenarios openapi sanitized
 	@$(CHECK) sanitize fuzz faults-short
-# These need a debug build, as the next version.
+# These need a debug build as the next version, and that of .build/debug can be of another commit.
 	@NEXT_WORKER=$(CURDIR)/.build/address/debug/refresh-worker ASAN_OPTIONS=detect_leaks=0 \
 		$(CHECK) scenarios SCENARIOS='rolling_upgrade upgrade_on_one_machine'
 	@$(CHECK) release check-units check-alerts check-docs check-package bench-check

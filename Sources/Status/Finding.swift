@@ -157,8 +157,8 @@ extension StatusSnapshot {
     private static let tolerableLateness: Duration = .seconds(60)
     /// The same limit between two passes of `--run-once`, which cron might start every few minutes.
     private static let tolerablePassInterval: Duration = .seconds(600)
-    /// A grant that is due for longer can be without a token (`DuePolicy.margin`).
-    private static let harmlessLateness: Duration = .seconds(300)
+    /// A grant that is due for longer can be without a token.
+    private static let harmlessLateness = DuePolicy.margin
     /// The free space below which a person should free some.
     package static let nearlyFull: Int64 = 256 << 20
     /// Two lifetimes of an access token: a client id that works has a success in this time.

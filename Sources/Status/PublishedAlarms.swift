@@ -85,28 +85,3 @@ package struct PublishedAlarms: Sendable {
         return line.text
     }
 }
-
-/// The recent refreshes of all workers, kept as a note in the store for the status page.
-package enum PublishedActivity {
-    private static let note = "activity"
-    private static let tries = 3
-
-    package static func read(from store: any Store) async throws -> RecentActivity {
-        RecentActivity(try await store.note(note) ?? "")
-    }
-
-    /// Adds refreshes of one worker, and returns `false` if others wrote at the same time.
-    package static func publish(
-        _ activity: RecentActivity,
-        in store: any Store,
-        at now: Timestamp
-    ) async throws -> Bool {
-        for _ in 0..<tries {
-            let former = try await store.note(note)
-            var all = RecentActivity(former ?? "")
-            all.add(activity, at: now)
-            if try await store.replaceNote(note, former, with: all.text) { return true }
-        }
-        return false
-    }
-}

@@ -28,6 +28,9 @@ package enum Severity: String, CaseIterable, Comparable, Sendable {
 extension [Finding] {
     /// That of the most urgent finding, or `nil` if all is well.
     package var severity: Severity? { map(\.severity).min() }
+
+    /// The verdict for people.
+    package var verdict: String { severity?.verdict ?? "All is well" }
 }
 
 extension Finding.Kind {

@@ -105,6 +105,12 @@ class Listener:
     def post(self, path, body=None, bearer=None, **more):
         return self.call("POST", path, body, bearer, **more)
 
+    def is_ready(self):
+        try:
+            return self.get("/readyz").status == 200
+        except OSError:
+            return False
+
 
 class Backend(http.server.ThreadingHTTPServer):
     """A fake backend that checks the signature of each notice, keeps the notice, and can refuse some."""
@@ -205,10 +211,7 @@ class Accounts:
         return self.worker
 
     def is_ready(self):
-        try:
-            return self.internal.get("/readyz").status == 200
-        except OSError:
-            return False
+        return self.internal.is_ready()
 
     # The app.
 

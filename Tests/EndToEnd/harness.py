@@ -290,6 +290,12 @@ def in_place_of_worker(program, setup=""):
     return ["bash", "-c", f'{setup}exec "$0" "${{@:2}}"', str(program)]
 
 
+def passing(listener, name, program=WORKER):
+    """The prefix of a command that passes a socket to the worker as systemd does."""
+    setup = f"exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES={name} "
+    return in_place_of_worker(program, setup)
+
+
 def import_line(grant, refresh_token=True, **more):
     line = {
         "user_id": grant["email"],

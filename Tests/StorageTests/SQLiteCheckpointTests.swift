@@ -110,6 +110,37 @@ extension SQLiteDiskTests {
             }
         }
 
+        @Test("A restart of the log does not undo a change of the schema by another process")
+        func restartDuringUpgrade() async throws {
+            try await TemporaryFolder.with { folder in
+                let path = folder.path("grants.db")
+                let stores = try (0..<2).map { _ in
+                    try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+                }
+                let restarting = Task {
+                    while !Task.isCancelled {
+                        _ = try await stores[0].writer.run { connection throws(StoreError) in
+                            try connection.restartLog(cuts: true)
+                        }
+                    }
+                }
+                // By chance the other process reads the version right before one of these changes, and writes after it.
+                for version in 100..<3100 as Range<Int64> {
+                    let former = try await stores[1].writer.run { connection throws(StoreError) in
+                        try connection.write { () throws(StoreError) in
+                            let former = try connection.integer(SQLiteSchema.readVersion)
+                            try connection.execute(SQLQuery("upgrade", "PRAGMA user_version = \(version)"))
+                            return former
+                        }
+                    }
+                    #expect(version == 100 || former == version - 1)
+                }
+                restarting.cancel()
+                try await restarting.value
+                for store in stores { await store.close() }
+            }
+        }
+
         /// Writes some 12,000 pages.
         private static func rewriteGrants(of store: SQLiteStore, half: Int) async throws {
             for round in 0..<120 {

@@ -128,7 +128,7 @@ struct CommandArguments: Sendable {
 
     func seconds(_ option: String) -> Duration { .seconds(Int(needed(option)) ?? 0) }
 
-    /// The instant that lies the time span of a flag before now, or `nil` if the flag is not given.
+    /// Subtracts the time span of a flag from now, or returns `nil` if the flag is not given.
     func instant(_ option: String, before now: Timestamp) -> Timestamp? {
         self[option].flatMap { try? SettingValue.span($0) }.map { now - $0 }
     }

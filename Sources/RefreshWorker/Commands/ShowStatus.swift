@@ -181,7 +181,7 @@ extension StatusSnapshot {
         }
         write("spilled", files ?? ["cannot be listed"], otherwise: "no results wait in files")
         let findings = findings
-        write("verdict", [findings.severity.map { "\($0.verdict):" } ?? "All is well"])
+        write("verdict", [findings.verdict + (findings.isEmpty ? "" : ":")])
         for finding in findings {
             text += "  - \(finding.severity): \(finding.text)\n"
             text += "    more: \(finding.command); \(finding.runbook)\n"
@@ -215,7 +215,7 @@ extension StatusSnapshot {
         facts.append(("workers", workers.isEmpty ? "none running" : workers))
         let findings = findings
         let kinds = findings.map(\.kind).joined(separator: ", ")
-        facts.append(("verdict", findings.severity.map { "\($0.verdict): \(kinds)" } ?? "All is well"))
+        facts.append(("verdict", findings.verdict + (kinds.isEmpty ? "" : ": \(kinds)")))
         return facts
     }
 

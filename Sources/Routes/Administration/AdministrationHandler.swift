@@ -195,7 +195,7 @@ package struct AdministrationHandler: Sendable {
         let now = time.now
         let ending = try await database.store.transact { try GrantEnding.end(grantOfUser: user, in: $0, at: now) }
         guard let ending else { throw APIError.noGrant }
-        let end = RevocationEnd(of: ending.grant, isShared: ending.isShared)
+        let end = ending.plannedEnd
         return (.object(headers: [ServerResponse.noStore]) { end.write(to: &$0, ofUser: user) }, ending.grant)
     }
 

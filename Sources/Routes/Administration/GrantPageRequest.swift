@@ -2,7 +2,7 @@ internal import Base
 internal import HTTPServer
 internal import Storage
 
-/// The query of a request for a page of grants: the filters of `grants list`, `limit` and `after`.
+/// The query of a request for a page of grants: `state`, `reason`, `client`, `expired`, `limit` and `after`.
 struct GrantPageRequest: Sendable {
     private static let defaultLimit = 100
     private static let maximumLimit = 500

@@ -40,7 +40,7 @@ package enum RevocationEnd: String, Sendable {
     case shared = "not_requested"
 
     /// The state right after the end, before Google is asked.
-    package init(of grant: Grant, isShared: Bool) {
+    fileprivate init(of grant: Grant, isShared: Bool) {
         self = isShared ? .shared : grant.revocationAskedAt == nil ? .done : .pending
     }
 
@@ -49,6 +49,11 @@ package enum RevocationEnd: String, Sendable {
         line.field("user_id", user)
         line.field("revocation", rawValue)
     }
+}
+
+extension GrantEnding {
+    /// The state of the revocation right after the end.
+    package var plannedEnd: RevocationEnd { RevocationEnd(of: grant, isShared: isShared) }
 }
 
 extension AccountDeletion {

@@ -165,7 +165,10 @@ struct PrometheusReport {
             by: "kind",
             "severity",
             samples: counts.sorted { $0.key[0] < $1.key[0] }.map { ($0.key, Double($0.value.count)) },
-            help: "Concerns of the verdict, alarms among them, by section of the runbook: `now`, `soon` or `tomorrow`."
+            help: """
+                Concerns of the verdict, alarms among them: `kind` is a section of the runbook, `severity` is `now`, `soon` \
+                or `tomorrow`.
+                """
         )
         text.gauge(
             "refresh_worker_well",

@@ -73,7 +73,7 @@ struct UserLookup: Sendable {
 
     /// Performs the change that an operator confirmed on the page, and returns the grant.
     ///
-    /// The page might be old: nothing is changed if the grant got another refresh token since.
+    /// The page might be old: nothing is changed if the grant got another refresh token before this request.
     func change(_ request: ServerRequest, by administration: AdministrationHandler) async throws(APIError) -> GrantID {
         let (service, order, user) = try await answer(request) { service -> Found<(Service, Order, String)> in
             let order = try request.form.only("change").flatMap { try Order($0, by: service) }
@@ -96,7 +96,7 @@ struct UserLookup: Sendable {
     ) async throws(APIError) -> Result {
         guard let service = services.service(authenticating: request) else {
             log.diagnostics.info(
-                "refused to look up a user: the credential is missing or unknown",
+                "refused an operator's request: the credential is missing or unknown",
                 ["from": request.peerAddress]
             )
             throw .noLogin
@@ -111,7 +111,7 @@ struct UserLookup: Sendable {
         } catch {
             let refusal = APIError(internally: error)
             if refusal == .storeUnavailable {
-                log.diagnostics.warning("a user could not be looked up: the database failed", ["error": "\(error)"])
+                log.diagnostics.warning("an operator could not be answered: the database failed", ["error": "\(error)"])
             }
             record(refusal.code, service, nil)
             throw refusal
@@ -178,121 +178,6 @@ extension [ServerRequest.Field] {
     fileprivate func only(_ name: String) -> String? {
         let values = filter { $0.name == name }.map(\.value)
         return values.count == 1 ? values[0] : nil
-    }
-}
-
-extension MonitoringHandler {
-    /// The headers of the page and of its refusals: no cache keeps them, no other page shows them in a frame or loads
-    /// them, and a URL is not sent to other sites.
-    ///
-    /// The name in the `Host` header is not checked. A page elsewhere whose name resolves to this machine (DNS
-    /// rebinding) could read the counts, as it could read `/status` and `/metrics`. It cannot read a user, because a
-    /// browser sends a credential only to the name for which it was entered. A check would refuse proxies, and names of
-    /// this machine that only its network knows.
-    static let pageHeaders: [ServerRequest.Field] = [
-        ServerResponse.noStore,
-        ("Content-Security-Policy", StatusPage.contentSecurityPolicy),
-        ("X-Content-Type-Options", "nosniff"),
-        ("X-Frame-Options", "DENY"),
-        ("Referrer-Policy", "no-referrer"),
-        ("Cross-Origin-Opener-Policy", "same-origin"),
-        ("Cross-Origin-Resource-Policy", "same-origin"),
-    ]
-}
-
-/// The routes of the status page, for people with a browser.
-extension InternalRoutes {
-    static let usersPath = "/users"
-
-    var statusPageRoutes: [Route] {
-        [
-            Route("GET", "/") { request, _ in .respond(await page(for: request)) },
-            // Without a credential, because the links of alerts lead here and it is the same for everyone.
-            Route("GET", "/runbook") { _, _ in
-                let headers = [("Content-Type", "text/html; charset=utf-8")] + MonitoringHandler.pageHeaders
-                return .respond(ServerResponse(headers: headers, body: Array(StatusPage.runbook.utf8)))
-            },
-            Route("GET", "/grants") { request, _ in .respond(await list(for: request)) },
-            Route("GET", Self.usersPath) { request, _ in .respond(await user(for: request)) },
-            Route("POST", Self.usersPath) { request, _ in .respond(await user(for: request)) },
-        ]
-    }
-
-    private func page(for request: ServerRequest) async -> ServerResponse {
-        guard maySeeDetails(request) else { return APIError.noLogin.pageResponse }
-        return await monitoring.page()
-    }
-
-    private func list(for request: ServerRequest) async -> ServerResponse {
-        guard let lookup else { return APIError.noOperators.pageResponse }
-        do throws(APIError) {
-            return await monitoring.page(showing: try await lookup.list(request, at: monitoring.time.now))
-        } catch {
-            return error.pageResponse
-        }
-    }
-
-    /// The form sends a body, because an address would have the user's id or e-mail address, and proxies log addresses.
-    private func user(for request: ServerRequest) async -> ServerResponse {
-        guard let lookup, let administration else { return APIError.noOperators.pageResponse }
-        do throws(APIError) {
-            guard request.method == "POST", request.form.contains(where: { $0.name == "change" }) else {
-                return await monitoring.page(showing: try await lookup.user(request))
-            }
-            let grant = try await lookup.change(request, by: administration)
-            // So that a reload does not repeat the change.
-            let location = ("Location", "users?grant=\(grant)")
-            return ServerResponse(status: 303, headers: [location] + MonitoringHandler.pageHeaders)
-        } catch {
-            return error.pageResponse
-        }
-    }
-}
-
-/// The errors of the status page, as a text for people.
-extension APIError {
-    static let noLogin = APIError(401, "unauthorized", "the name and the credential of a service are needed")
-    static let notOperator = APIError(
-        403,
-        "forbidden",
-        #"this service may not look up users: its entry in the services file needs "operator": true"#
-    )
-    /// The operator must not look up this user.
-    static let foreignUser = APIError(
-        403,
-        "forbidden",
-        #"this service may not look up this user: see "users" of its entry in the services file"#
-    )
-    static let foreignForm = APIError(
-        403,
-        "forbidden",
-        #"""
-        only a button of this page, for an operator with "manage": true, changes a grant: open the user again
-        """#
-    )
-    static let oldPage = APIError(
-        409,
-        "changed",
-        "the grant has changed since the page was loaded, and stays as it is: open the user again"
-    )
-    static let noOperators = temporary(
-        "no_services",
-        "this worker cannot look up users: it has no --services-file, which lists the operators"
-    )
-    static let lookupAuditUnavailable = temporary(
-        "audit_unavailable",
-        "the audit cannot be written now, and users are not shown without it"
-    )
-
-    var pageResponse: ServerResponse {
-        var response = ServerResponse.text("\(message)\n", status: status)
-        response.headers += MonitoringHandler.pageHeaders
-        // A browser asks its user for both (RFC 7617).
-        if status == 401 {
-            response.headers.append(("WWW-Authenticate", #"Basic realm="refresh-worker", charset="UTF-8""#))
-        }
-        if let retryAfter { response.headers.append(retryAfter.retryAfter) }
-        return response
     }
 }
 

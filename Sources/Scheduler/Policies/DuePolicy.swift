@@ -11,7 +11,7 @@ package import Storage
 package enum DuePolicy {
     /// The time before its expiry at which an access token is replaced at the latest, so that callers always get one
     /// that lasts.
-    static let margin: Duration = .seconds(5 * 60)
+    package static let margin: Duration = .seconds(5 * 60)
 
     /// The margin is at most a lifetime divided by this: short-lived tokens would otherwise be due at once.
     static let lifetimesPerMargin = 5

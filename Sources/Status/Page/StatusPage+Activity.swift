@@ -103,7 +103,7 @@ extension StatusPage {
             element("caption") { scale == .minute ? "By minute" : "By hour" }
             element("thead") {
                 element("tr") {
-                    for column in ["Begin", "Refreshed", "Failed", "Lateness"] {
+                    for column in ["Start", "Refreshed", "Failed", "Lateness"] {
                         element("th", ["scope": "col"]) { column }
                     }
                 }

@@ -5,7 +5,8 @@ package import Telemetry
 
 /// The page that shows operators the state of a worker: one HTML document without external resources.
 ///
-/// Only ``lookup`` is about users. The rest is counts, client ids and the ids of grants. It has no token and no key.
+/// Only ``lookup`` is about users. The rest is counts, client ids, names of services and the ids of grants. It has no
+/// token and no key.
 ///
 /// Its links are relative to the folder of `/`, so that the page works behind a proxy that adds a prefix.
 package struct StatusPage: Sendable {
@@ -132,10 +133,7 @@ package struct StatusPage: Sendable {
 extension StatusPage {
     var verdict: Meaning { findings.map { $0.severity.map { Meaning($0) } ?? .good } ?? .neutral }
 
-    var heading: String {
-        guard let findings else { return "State unknown" }
-        return findings.severity?.verdict ?? "All is well"
-    }
+    var heading: String { findings?.verdict ?? "State unknown" }
 
     /// The beginning of the page's title, which a row of tabs shows.
     private var title: String {

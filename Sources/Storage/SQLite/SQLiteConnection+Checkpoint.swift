@@ -116,9 +116,10 @@ extension SQLiteConnection {
         if cuts { try execute(Self.cutLog) }
         let outcome: Result<Void, StoreError>
         do {
-            let version = try integer(SQLiteSchema.readVersion)
             outcome = .success(
                 try write(evenIfMoved: true) { () throws(StoreError) in
+                    // Read here: another process can change the schema before this transaction begins.
+                    let version = try integer(SQLiteSchema.readVersion)
                     try execute(SQLQuery("touch the file's header", "PRAGMA user_version = \(version)"))
                 }
             )

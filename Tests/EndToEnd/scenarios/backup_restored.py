@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import stat
 import subprocess
@@ -62,10 +63,10 @@ def scenario(fixture):
 def configure(fixture, etc, state):
     url = fixture.sandbox.url
     settings = {
-        "DATABASE": state / "grants.sqlite", "KEY_FILE": etc / "keys", "CLIENT_ID": CLIENT, "JWT_SECRET_FILE": etc / "jwt",
-        "METRICS_LOG": fixture.folder / "metrics.jsonl", "TOKEN_ENDPOINT": url + "/token",
-        "USERINFO_ENDPOINT": url + "/v1/userinfo", "TOKENINFO_ENDPOINT": url + "/tokeninfo",
-        "REVOCATION_ENDPOINT": url + "/revoke",
+        "DATABASE": state / "grants.sqlite", "KEY_FILE": etc / "keys", "CLIENT_ID": CLIENT,
+        "JWT_SECRET_FILE": etc / "jwt", "METRICS_LOG": fixture.folder / "metrics.jsonl",
+        "TOKEN_ENDPOINT": url + "/token", "USERINFO_ENDPOINT": url + "/v1/userinfo",
+        "TOKENINFO_ENDPOINT": url + "/tokeninfo", "REVOCATION_ENDPOINT": url + "/revoke",
     }
     (etc / "worker.conf").write_text("".join(f"REFRESH_WORKER_{name}={value}\n" for name, value in settings.items()))
     (etc / "jwt").write_text(JWT_SECRET)
@@ -99,10 +100,10 @@ def keeps_two(fixture, etc, archives):
         path.write_text("of an earlier night")
     made = json.loads(run(etc, "backup", "--archive", "--keep", "2", "--json", archives).stdout)
     assert sorted(made["removed"]) == sorted(path.name for path in [*former[:2], killed]), "older copies are removed"
-    names = sorted(path.name for path in archives.iterdir())
-    assert names == [former[2].name, os.path.basename(made["file"])], "two copies are left"
+    left = sorted(archives.iterdir())
+    assert left == [former[2], pathlib.Path(made["file"])], "two copies are left"
     assert made["other_files"] == [str(etc / "keys"), str(etc / "jwt")], "it names the files that a restore also needs"
-    return archives / names[1]
+    return left[1]
 
 
 def modes(machine):

@@ -12,6 +12,7 @@ import threading
 import mail
 from accounts import SERVICE_KEY, Accounts, Listener, free_port, user_token
 from expectations import wait_for
+from harness import passing
 from tls import Authority, TLSListener
 
 
@@ -59,10 +60,9 @@ def refuses_to_start(fixture, accounts, tls, key):
     assert "needs no TLS" in result.stderr, "a certificate for nothing but a unix socket is refused"
     # A socket from systemd is checked when it is there.
     with socket.create_server(("0.0.0.0", 0)) as listener:
-        shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=internal exec "$@"'
         os.set_inheritable(listener.fileno(), True)
         worker = fixture.start(
-            *plain.extra, "--listen-internal", "systemd:internal", prefix=["bash", "-c", shell, "bash"],
+            *plain.extra, "--listen-internal", "systemd:internal", prefix=passing(listener, "internal"),
             pass_fds=[listener.fileno()],
         )
         assert worker.process.wait(timeout=60) == 78, "a clear socket from systemd is refused"

@@ -9,6 +9,7 @@ import threading
 
 from accounts import JWT_SECRET, SERVICE_KEY, Accounts, Listener, free_port, user_token
 from expectations import wait_for
+from harness import passing
 
 
 def scenario(fixture):
@@ -22,7 +23,7 @@ def scenario(fixture):
     early.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     inherited = [*accounts.extra, "--listen", "systemd:public"]
     accounts.worker = fixture.start(
-        *inherited, prefix=passing(listener), pass_fds=[listener.fileno()]
+        *inherited, prefix=passing(listener, "public"), pass_fds=[listener.fileno()]
     ).wait_started()
     assert early.makefile("rb").read().startswith(b"HTTP/1.1 200"), (
         "a client that connects before the start gets its response"
@@ -104,12 +105,6 @@ def scenario(fixture):
     return ""
 
 
-def passing(listener):
-    """The shell that passes a socket to a command as systemd does."""
-    shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=public exec "$@"'
-    return ["bash", "-c", shell, "bash"]
-
-
 def refuses_to_start(fixture, accounts):
     """Each error names the fix, and has an exit code after which systemd does not restart the worker."""
     folder = fixture.folder
@@ -117,7 +112,7 @@ def refuses_to_start(fixture, accounts):
     def refused(words, *flags, code=78, inherited=None):
         command = fixture.arguments(*accounts.extra, *flags)
         if inherited:
-            command = [*passing(inherited), *command]
+            command = [*passing(inherited, "public"), *command]
         result = subprocess.run(
             command, capture_output=True, text=True, timeout=60, env=fixture.environment,
             pass_fds=[inherited.fileno()] if inherited else [],

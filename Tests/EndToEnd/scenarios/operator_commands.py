@@ -173,7 +173,7 @@ def deletes(fixture, accounts):
     assert "no stored user fits" in fixture.run("users", "list", "--state", "deleted").stderr, "nobody is deleted"
 
     planned = lines(fixture.run("users", "delete", user, "--json", "--dry-run"))[0]
-    assert planned == {"user_id": user, "ended_sessions": 1, "revocation": "pending"}, "a dry run says what would be done"
+    assert planned == {"user_id": user, "ended_sessions": 1, "revocation": "pending"}, "a dry run says what it would do"
     asked = on_terminal(fixture, "n\n", "users", "delete", user, expect=130)
     assert f"This will delete user '{user}' and 1 session, and end the grant here and revoke it at Google." in asked, (
         "on a terminal the command asks"

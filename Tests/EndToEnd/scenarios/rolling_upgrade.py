@@ -66,7 +66,7 @@ def scenario(fixture):
     def start(socket, environment=None):
         extra = ["--listen-internal", f"unix:{socket}", "--services-file", fixture.folder / "services.json"]
         worker = fixture.start(*extra, prefix=newer if environment else older, environment=environment).wait_started()
-        wait_for(lambda: is_ready(socket), 30, "the worker is ready")
+        wait_for(Listener(socket).is_ready, 30, "the worker is ready")
         return worker
 
     def refresh_all():
@@ -113,10 +113,3 @@ def scenario(fixture):
     newest.stop()
     accounts.backend.shutdown()
     return f"{answered} tokens, {service.unanswered} asked again elsewhere; {summary}"
-
-
-def is_ready(socket):
-    try:
-        return Listener(socket).get("/readyz").status == 200
-    except OSError:
-        return False

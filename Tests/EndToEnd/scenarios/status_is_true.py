@@ -46,7 +46,8 @@ def scenario(fixture):
     metrics = metrics_of(internal)
     assert metrics[f'refresh_worker_grants_expired{{client="{CLIENT}"}}'] == GRANTS, "the metrics count them"
     assert metrics[f'refresh_worker_oldest_expired_seconds{{client="{CLIENT}"}}'] > TWO_HOURS - 60, "and since when"
-    assert metrics['refresh_worker_concerns{kind="client_without_success",severity="now"}'] == 1, "the concern is a metric"
+    concern = 'refresh_worker_concerns{kind="client_without_success",severity="now"}'
+    assert metrics[concern] == 1, "the concern is a metric"
     assert metrics["refresh_worker_well"] == 0, "the verdict is a metric"
     refused = internal.get("/v1/grants/user0@example.com/token").expect(503).json
     assert refused["error"] == "no_services", "without services the routes of tokens say so"

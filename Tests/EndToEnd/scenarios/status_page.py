@@ -104,7 +104,6 @@ def looks_good(browser, url, scheme, name, size):
         page.goto(url)
         expect_accessible(page)
         expect_no_overflow(page)
-        take_picture_now(page, f"page-{scheme}-{name}")
         page.get_by_text("The figures as tables").click()
         expect_accessible(page)
         expect_no_overflow(page)
@@ -271,13 +270,12 @@ def lists_lead_to_users(browser, url):
             assert rows and all(row.startswith("failing-") for row in rows), "the state leads to its grants"
             expect_accessible(page)
             expect_no_overflow(page)
-            take_picture_now(page, f"list-{scheme}")
             page.get_by_role("link", name=rows[0]).click()
             assert page.locator(".user").inner_text() == rows[0], "the list leads to the user"
             assert "failing" not in page.url, "the address does not name the user"
             page.goto(url)
-            change = page.get_by_role("region", name="State changes").get_by_role("row").filter(has_text="invalid_grant")
-            change.get_by_role("link").first.click()
+            changes = page.get_by_role("region", name="State changes").get_by_role("row")
+            changes.filter(has_text="invalid_grant").get_by_role("link").first.click()
             assert page.locator(".user").inner_text() == HOSTILE, "a change of state leads to its user"
             page.get_by_role("link", name="invalid_grant").first.click()
             page.get_by_label("State").select_option("active")
@@ -300,7 +298,6 @@ def buttons_change_a_grant(fixture, accounts, browser, url):
         page.complaints.clear()
         expect_accessible(page)
         expect_no_overflow(page)
-        take_picture_now(page, "buttons")
         page.get_by_role("button", name="Yes, try again").click()
         page.wait_for_load_state()
         assert page.locator(".user").inner_text() == "user2@example.com", "the page shows the user again"
@@ -325,12 +322,6 @@ def charts_have_all_workers(accounts):
         return int(re.search(r"Refreshed in the last hour: ([0-9,]+)", text(accounts))[1].replace(",", ""))
 
     wait_for(lambda: refreshed() >= GRANTS, 30, "the charts have the refreshes of another worker")
-
-
-def take_picture_now(page, name):
-    folder = os.environ.get("PICTURES")
-    if folder:
-        page.screenshot(path=pathlib.Path(folder, f"{name}.png"), full_page=True)
 
 
 def look_up(page, user):

@@ -50,11 +50,15 @@ struct UserLookupTests {
         return try await fixture.lookup(database).user(request(query, [Self.jane]))
     }
 
-    private func post(_ form: String, _ authorization: String = jane) async throws -> ParsedResponse {
+    private func post(
+        _ form: String,
+        _ authorization: String = jane,
+        headers: [(String, String)] = []
+    ) async throws -> ParsedResponse {
         let request = ServerRequest(
             method: "POST",
             path: "/users",
-            headers: [("Authorization", authorization)],
+            headers: [("Authorization", authorization)] + headers,
             body: Array(form.utf8)
         )
         return ParsedResponse(try await VendingFixture.response(to: request, from: await fixture.routes()))
@@ -215,6 +219,8 @@ struct UserLookupTests {
             #expect(try await post("change=\(order)", other).status == 403)
         }
         #expect(try await post("change=\(order)", "Bearer wrong").status == 401)
+        let foreign = [("Sec-Fetch-Site", "cross-site")]
+        #expect(try await post("change=\(order)", Self.boss, headers: foreign).status == 403)
         #expect(try await fixture.store.grant(id)?.state == .active)
         #expect(fixture.audit.lines(of: "manage").isEmpty)
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import Status
 @testable import Telemetry
 
-@Suite("The charts of the last hour")
+@Suite("The charts of refreshes")
 struct ChartTests {
     @Test("have a bar for each slot that is not zero, the latest at the right")
     func bars() {

@@ -50,7 +50,7 @@ struct Doctor: Sendable {
             all += checks
         }
         if ServiceUser.isRoot {
-            let advice = "if the service has a user of its own, run the doctor as that user: runuser -u USER"
+            let advice = "if the service has a user of its own, run: runuser -u USER -- refresh-worker doctor"
             add([.ok("root, who can read and write every file; \(advice)").named("user")])
         }
         add(try await BlockingCallQueue.files.run { fileChecks() + servingChecks() })

@@ -115,17 +115,14 @@ extension Command {
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
         let missing = CommandError(VendingError.unknownUser, ofUser: user)
-        func planned(_ ending: GrantEnding) -> RevocationEnd {
-            RevocationEnd(of: ending.grant, isShared: ending.isShared)
-        }
         func plan(_ ending: GrantEnding) -> String {
-            "end the grant of user \(DisplayedText(user)) here\(planned(ending).planClause)"
+            "end the grant of user \(DisplayedText(user)) here\(ending.plannedEnd.planClause)"
         }
         let (outcome, isStored) = try await context.change(store, arguments, missing: missing, plan: plan) {
             try GrantEnding.end(grantOfUser: user, in: $0, at: now)
         }
         guard isStored else {
-            context.answer("would \(plan(outcome))") { planned(outcome).write(to: &$0, ofUser: user) }
+            context.answer("would \(plan(outcome))") { outcome.plannedEnd.write(to: &$0, ofUser: user) }
             return .success
         }
         let (end, code) = try await context.finishRevocation(of: user, isShared: outcome.isShared, in: store)
@@ -172,9 +169,7 @@ extension RevocationEnd {
             """
         }
     }
-}
 
-extension RevocationEnd {
     /// The end of a plan to end a grant here.
     var planClause: String {
         switch self {

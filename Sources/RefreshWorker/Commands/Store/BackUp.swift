@@ -75,11 +75,15 @@ extension Command {
         }
         let bytes = try FileStatus.of(file)?.size ?? 0
         let missing = (isArchive ? [] : plain) + (arguments.has("with-secrets") ? [] : secret)
+        let others = missing.joined(separator: ", ")
         let secrecy =
-            missing.isEmpty
-            ? "It holds keys in plain text, with which every token in it can be used: encrypt it."
-            : "Its tokens stay sealed. A restore also needs, from copies in another place: "
-                + missing.joined(separator: ", ")
+            if arguments.has("with-secrets") {
+                "It holds keys in plain text, with which every token in it can be used: encrypt it."
+            } else if missing.isEmpty {
+                "Its tokens stay sealed."
+            } else {
+                "Its tokens stay sealed. A restore also needs, from copies in another place: \(others)"
+            }
         let text = [
             "copied the database\(files.map { ", \($0)" }.joined()) to \(file), \(bytes.inBytes)",
             secrecy,

@@ -67,10 +67,7 @@ struct BackupArchive: ~Copyable {
         guard fsync(descriptor) == 0 else { throw SystemCallError(call: "fsync of \(path)", code: errno) }
         guard unsafe link(path, name) == 0 else { throw SystemCallError(call: "link to \(name)", code: errno) }
         unsafe unlink(path)
-        let folder = unsafe open(FileStatus.folder(of: name), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0 else { throw SystemCallError(call: "open of the folder of \(name)", code: errno) }
-        defer { close(folder) }
-        guard fsync(folder) == 0 else { throw SystemCallError(call: "fsync of the folder of \(name)", code: errno) }
+        try SpillFile.synchronizeFolder(of: name)
     }
 
     private func write(_ bytes: [UInt8]) throws(SystemCallError) {

@@ -10,8 +10,8 @@ extension Command {
         summary: "list the stored users",
         discussion: """
             Lists the users by id, with e-mail address, name, last sign-in and creation: every user, or those that fit \
-            all of the options. A deleted user stays in the list for a while, with the id alone. On a terminal the columns fit its width; in a pipe or a file no text \
-            is cut.
+            all of the options. A deleted user stays in the list for a while, with the id alone. On a terminal the \
+            columns fit its width; in a pipe or a file no text is cut.
             """,
         options: [
             .json,

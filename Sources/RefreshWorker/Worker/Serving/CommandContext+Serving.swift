@@ -166,9 +166,9 @@ final class CertificateMonitor: Sendable {
         check()
     }
 
-    /// Checks once a day until the task is cancelled.
-    func checkDaily() async {
-        await time.repeat(every: .seconds(86_400)) { check() }
+    /// Checks until the task is cancelled, more often than an alarm ends by itself.
+    func checkRepeatedly() async {
+        await time.repeat(every: .seconds(1800)) { check() }
     }
 
     func check() {

@@ -161,7 +161,7 @@ struct HTTPListeners: Sendable {
 
     /// Raises an alarm every day while the internal listener's certificate needs to be renewed.
     func checkCertificateDaily() async {
-        await certificate?.checkDaily()
+        await certificate?.checkRepeatedly()
     }
 
     /// Keeps the snapshot recent that the internal listener shows.

@@ -173,7 +173,7 @@ final class SpillFile: Sendable {
 
     /// Synchronizes the folder, because a new name is durable only then
     /// (https://man7.org/linux/man-pages/man2/fsync.2.html).
-    private static func synchronizeFolder(of path: String) throws(SystemCallError) {
+    static func synchronizeFolder(of path: String) throws(SystemCallError) {
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let descriptor = unsafe Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemCallError(call: "open of \(folder)", code: errno) }
