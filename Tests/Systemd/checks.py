@@ -129,8 +129,8 @@ def status_line(it):
 
 @check("the other commands of docs/operate.md work while the service runs")
 def commands(it):
-    it.documented("refresh-worker backup /var/lib/refresh-worker/backup.sqlite")
-    assert it.modes("/var/lib/refresh-worker/backup.sqlite") == ["refresh-worker 600"], (
+    it.documented("refresh-worker backup --archive /var/lib/refresh-worker/backup.tar")
+    assert it.modes("/var/lib/refresh-worker/backup.tar") == ["refresh-worker 600"], (
         "only the service can read the backup"
     )
     user = min(it.grants())
@@ -397,9 +397,9 @@ def full_log(it):
 
 @check("a backup is restored as docs/operate.md says")
 def restore(it):
-    it.call("systemctl", "stop", SERVICE)
-    it.shell("cd /var/lib/refresh-worker && cp backup.sqlite grants.sqlite"
-             " && rm -f grants.sqlite-wal grants.sqlite-shm")
+    it.documented("systemctl stop refresh-worker refresh-worker-once.timer")
+    it.documented("rm -f /var/lib/refresh-worker/grants.sqlite-wal /var/lib/refresh-worker/grants.sqlite-shm")
+    it.shell("cd /var/lib/refresh-worker && tar --extract --file backup.tar --directory /")
     it.call("systemctl", "start", SERVICE)
     it.wait_active()
     assert len(it.grants()) == 20, "every grant of the backup is restored"
