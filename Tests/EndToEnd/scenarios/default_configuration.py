@@ -110,7 +110,7 @@ def printed_paths(machine, fixture):
     # A concern, so that the status names the runbook.
     fixture.database = machine.path("/var/lib/refresh-worker/grants.sqlite")
     fixture.set_due(int(time.time() * 1000) - 600_000)
-    texts = [machine.run("status", expect=1).stdout, machine.run("status", "--json", expect=1).stdout]
+    texts = [machine.run("status", expect=3).stdout, machine.run("status", "--json", expect=3).stdout]
     texts += [machine.run("doctor").stdout, machine.run("doctor", "--json").stdout]
     for words in [[], ["status"], ["store", "copy"], ["services", "handle"]]:
         texts.append(machine.run(*words, "--help").stdout)
