@@ -17,7 +17,7 @@ struct ConfigurationResolver {
         sources = SettingSources(inputs)
         files = inputs.files
         credentialsDirectory = inputs.environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
-        let isBesideService = sources.file == Installation.file && credentialsDirectory == nil
+        let isBesideService = sources.file.map(Installation.isFile) == true && credentialsDirectory == nil
         serviceDatabase = isBesideService ? inputs.serviceDatabase : nil
         problems = sources.problems
     }

@@ -32,6 +32,11 @@ enum Installation {
         guard usesFiles, !invocation.staysRoot else { return false }
         guard inputs.environment[Setting.credentialsDirectoryName]?.isEmpty ?? true else { return false }
         guard let named = inputs.namedFile else { return inputs.files.exists(file) }
-        return named == file && !invocation.runsWorker
+        return isFile(named) && !invocation.runsWorker
+    }
+
+    /// `true` if a path leads to the configuration file, however it is spelled.
+    static func isFile(_ path: String) -> Bool {
+        path == file || FileStatus.absolute(path) == FileStatus.absolute(file)
     }
 }

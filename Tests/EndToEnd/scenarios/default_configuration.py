@@ -84,6 +84,7 @@ def commands_of_root(machine):
     stays = machine.run("keys", "list", "--no-switch", expect=78).stderr
     assert f"the settings are those of {CONFIGURATION}" in stays, "root also learns which file it reads"
     assert "but user id 0 is running" in stays, "root stays root"
+    stays_usable(machine)
     machine.write("/root/own.conf", "REFRESH_WORKER_DATABASE=/root/own.sqlite\n")
     for words, variables in [(["--config", "/root/own.conf"], {}), ([], {"REFRESH_WORKER_CONFIG": "/root/own.conf"})]:
         own = machine.run("status", *words, expect=2, **variables).stderr
@@ -91,6 +92,24 @@ def commands_of_root(machine):
     prefix = ["setpriv", "--bounding-set=-setgid", "--inh-caps=-setgid"]
     refused = machine.run("status", prefix=prefix, expect=78).stderr
     assert "root cannot continue as refresh-worker (initgroups failed" in refused, "a failed switch ends the command"
+
+
+def stays_usable(machine):
+    """Root's first command of a boot leaves no file that the worker cannot use."""
+    keys = machine.path("/etc/refresh-worker/keys")
+    spellings = [["--config", path] for path in (CONFIGURATION[1:], CONFIGURATION.replace("r/", "r//"))]
+    for words in [["--no-switch"], *spellings]:
+        for path in machine.path("/var/lib/refresh-worker").glob("*-leases-*"):
+            path.unlink()
+        made = machine.run("grants", "list", *words)
+        assert words == ["--no-switch"] or made.stderr == NOTE, f"root becomes the service's user: {made.stderr}"
+        assert machine.owners() == {SERVICE}, f"the leases belong to the service's user after {words}"
+    machine.path("/var/lib/refresh-worker/grants.sqlite.reserve").unlink()
+    os.chown(keys, 0, 0)
+    machine.run("--run-once", "--no-switch", "--metrics-log", "/root/events")
+    os.chown(keys, SERVICE, SERVICE)
+    assert machine.path("/var/lib/refresh-worker/grants.sqlite.reserve").exists(), "the pass reserves space"
+    assert machine.owners() == {SERVICE}, "the reserve belongs to the service's user"
 
 
 def other_users(machine):
