@@ -58,6 +58,13 @@ struct InstallationTests {
         #expect(try machine.resolve().database == .file("/tmp/grants.sqlite"))
     }
 
+    @Test("counts for a user whose HOME is the folder of another user")
+    func foreignHome() throws {
+        var machine = Self.machine(Installation.file)
+        machine.unreadableFiles = [Self.own]
+        #expect(try machine.resolve().configurationFile == Installation.file)
+    }
+
     @Test("takes the address that systemd passes to the running service, unless the file has a database")
     func serviceCredential() throws {
         let credential = "/run/credentials/refresh-worker.service/database-url"
