@@ -79,10 +79,20 @@ struct InstallationTests {
 
     @Test("does not take the default database for one whose address only the running service has")
     func hiddenDatabase() throws {
-        var machine = Self.machine(Installation.file)
-        machine.files["/etc/credstore/refresh-worker.database-url"] = "postgres://worker@db/grants"
-        let complaint = try #require(machine.complaints.first)
-        #expect(complaint.contains("/run/credentials/refresh-worker.service/database-url"), "\(complaint)")
+        var machine = TestMachine()
+        for folder in ["/etc/credstore", "/etc/credstore.encrypted"] {
+            machine = Self.machine(Installation.file)
+            machine.files[folder + "/refresh-worker.database-url"] = "postgres://worker@db/grants"
+            let complaint = try #require(machine.complaints.first)
+            #expect(complaint.contains("/run/credentials/refresh-worker.service/database-url"), "\(complaint)")
+            #expect(complaint.contains("only while the service runs. Start the service, or run as root"))
+        }
+        // They use no database, or only look for one.
+        for command in [Command.generateKeys, .makeHandle] {
+            machine.command = command
+            #expect(machine.complaints.isEmpty)
+        }
+        machine.command = .program
         machine.environment["CREDENTIALS_DIRECTORY"] = "/run/credentials/mine"
         #expect(try machine.resolve().database == .file("/var/lib/refresh-worker/grants.sqlite"))
     }

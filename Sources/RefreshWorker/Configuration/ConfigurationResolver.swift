@@ -151,8 +151,10 @@ extension ConfigurationResolver {
     mutating func database() -> DatabaseLocation {
         let files = files
         let credential = (credential("database-url") ?? serviceDatabase).map { DatabaseLocation.urlFilePrefix + $0 }
+        let missing = serviceDatabase.flatMap { files.exists($0) ? nil : $0 }
         return value(of: .database, insteadOfDefault: credential) { given throws(InputError) in
-            try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
+            if let missing, given.value == credential { throw InputError("no \(missing): \(Installation.advice)") }
+            return try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
         }
     }
 }

@@ -21,6 +21,7 @@ def scenario(fixture):
         raise Skipped("only root can make the machine")
     machine = Installed(fixture)
     first_start(machine)
+    hidden_database(machine)
     import_as_root(machine, fixture)
     commands_of_root(machine)
     other_users(machine)
@@ -47,6 +48,20 @@ def first_start(machine):
     status = machine.path("/etc/refresh-worker/keys").stat()
     assert (status.st_uid, status.st_mode & 0o777) == (SERVICE, 0o600), "the key ring belongs to the service's user"
     machine.run("doctor")
+
+
+def hidden_database(machine):
+    """The address that systemd passes to the service is missing while that is down."""
+    address = "postgres://u@db/g?host=/nonexistent"
+    machine.write("/etc/credstore/refresh-worker.database-url", address)
+    machine.path("/etc/credstore/refresh-worker.database-url").chmod(0o600)
+    machine.run("keys", "generate", "--key-file", "/var/lib/refresh-worker/other")
+    found = machine.run("doctor", expect=78)
+    assert "REFRESH_WORKER_DATABASE=" in found.stderr, f"the error says what to do: {found}"
+    found = machine.run("doctor", expect=78, REFRESH_WORKER_DATABASE=address)
+    assert "/nonexistent" in found.stdout, f"that works: {found}"
+    for name in ("/etc/credstore/refresh-worker.database-url", "/var/lib/refresh-worker/other"):
+        machine.path(name).unlink()
 
 
 def import_as_root(machine, fixture):
