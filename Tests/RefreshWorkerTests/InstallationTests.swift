@@ -77,6 +77,21 @@ struct InstallationTests {
         #expect(try machine.resolve().database == .file("/var/lib/refresh-worker/grants.sqlite"))
     }
 
+    @Test("finds the key ring that systemd passes to the running service, unless the file has one")
+    func serviceKeyRing() throws {
+        let credential = "/run/credentials/refresh-worker.service/key-ring"
+        var machine = Self.machine(Installation.file)
+        machine.files[credential] = "key"
+        #expect(try machine.resolve().serviceKeyRing == credential)
+        machine.environment["CREDENTIALS_DIRECTORY"] = "/run/credentials/mine"
+        #expect(try machine.resolve().serviceKeyRing == nil)
+        machine.environment["CREDENTIALS_DIRECTORY"] = nil
+        machine.files[Installation.file] = "REFRESH_WORKER_KEY_FILE=/srv/keys"
+        #expect(try machine.resolve().serviceKeyRing == nil)
+        machine.files[Installation.file] = nil
+        #expect(try machine.resolve().serviceKeyRing == nil)
+    }
+
     @Test("does not take the default database for one whose address only the running service has")
     func hiddenDatabase() throws {
         var machine = TestMachine()

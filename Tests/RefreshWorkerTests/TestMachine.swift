@@ -69,7 +69,8 @@ struct TestMachine {
                 exists: { files[$0] != nil }
             ),
             standardFiles: Installation.files(isRoot: isRoot, environment: environment),
-            serviceDatabase: Installation.database(for: command) { files[$0] != nil }
+            serviceDatabase: Installation.database(for: command) { files[$0] != nil },
+            serviceKeyRing: Installation.keyRing { files[$0] != nil }
         )
     }
 }

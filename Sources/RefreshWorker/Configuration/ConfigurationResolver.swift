@@ -11,6 +11,8 @@ struct ConfigurationResolver {
     private let credentialsDirectory: String?
     /// The file with the address of the database, if systemd passes it to the service and this is a command beside it.
     private let serviceDatabase: String?
+    /// The same for the key ring, unless a setting names one.
+    private(set) var serviceKeyRing: String?
     private(set) var problems: [Setting.Problem]
 
     init(_ inputs: ConfigurationInputs) {
@@ -20,6 +22,7 @@ struct ConfigurationResolver {
         let isBesideService = sources.file.map(Installation.isFile) == true && credentialsDirectory == nil
         serviceDatabase = isBesideService ? inputs.serviceDatabase : nil
         problems = sources.problems
+        serviceKeyRing = isBesideService && !isGiven(.keyFile) ? inputs.serviceKeyRing : nil
     }
 
     var file: String? { sources.file }
@@ -217,6 +220,8 @@ struct ConfigurationInputs: Sendable {
     var standardFiles: [String] = []
     /// The file with the address of the service's database, if systemd passes that.
     var serviceDatabase: String?
+    /// The key ring that systemd passes to the service, if it does.
+    var serviceKeyRing: String?
 
     /// The configuration file that a flag or the environment names.
     var namedFile: String? {

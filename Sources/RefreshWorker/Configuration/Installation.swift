@@ -23,8 +23,14 @@ enum Installation {
         return exists(passed) || needsIt && stored.contains(where: exists) ? passed : nil
     }
 
+    /// Returns the key ring that systemd passes to the running service, if it does.
+    static func keyRing(exists: (String) -> Bool) -> String? {
+        let passed = credentials + "/key-ring"
+        return exists(passed) ? passed : nil
+    }
+
     /// The folder of the files that systemd passes to the running service.
-    private static let credentials = "/run/credentials/refresh-worker.service"
+    static let credentials = "/run/credentials/refresh-worker.service"
     /// Where systemd looks for the address of the database.
     private static let stored = ["", ".encrypted"].map { "/etc/credstore\($0)/refresh-worker.database-url" }
 

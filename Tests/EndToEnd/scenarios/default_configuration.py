@@ -122,6 +122,14 @@ def stays_usable(machine):
     machine.path("/var/lib/refresh-worker/grants.sqlite.reserve").unlink()
     os.chown(keys, 0, 0)
     machine.run("--run-once", "--no-switch", "--metrics-log", "/root/events")
+    refused = machine.run("keys", "list", expect=78).stderr
+    assert "with --no-switch" in refused, f"the error says how to read root's key ring: {refused}"
+    passed = "/run/credentials/refresh-worker.service/key-ring"
+    machine.write(passed, keys.read_text(), owner=SERVICE)
+    machine.path(passed).chmod(0o400)
+    assert "seals" in machine.run("keys", "list").stdout, "commands read the key ring that systemd passes"
+    assert f"{passed} holds 1 key" in machine.run("doctor").stdout, "the doctor names it"
+    machine.path(passed).unlink()
     os.chown(keys, SERVICE, SERVICE)
     assert machine.path("/var/lib/refresh-worker/grants.sqlite.reserve").exists(), "the pass reserves space"
     assert machine.owners() == {SERVICE}, "the reserve belongs to the service's user"
