@@ -43,7 +43,11 @@ enum Program {
         var inputs = ConfigurationInputs(flags: invocation.flags, environment: environment, files: .system)
         if invocation.readsConfiguration {
             inputs.standardFiles = Installation.files(isRoot: ServiceUser.isRoot, environment: environment)
-            inputs.serviceDatabase = Installation.database(exists: inputs.files.exists)
+            inputs.serviceKeyRing = Installation.keyRing(exists: inputs.files.exists)
+            inputs.serviceDatabase = Installation.database(
+                for: invocation.arguments.command,
+                exists: inputs.files.exists
+            )
         }
         return inputs
     }

@@ -296,7 +296,7 @@ struct KeyFileDetail {
         kind: .folderMissing
     )
     static let notAllowed = KeyFileDetail(
-        text: "is not readable by this user: run the command as the file's owner"
+        text: "is not readable by this user: run the command as the file's owner; if that is root, with --no-switch"
     )
     static let notRegular = KeyFileDetail(
         text: "is not a regular file: give the path of a file that `refresh-worker keys generate` made"

@@ -58,6 +58,13 @@ struct InstallationTests {
         #expect(try machine.resolve().database == .file("/tmp/grants.sqlite"))
     }
 
+    @Test("counts for a user whose HOME is the folder of another user")
+    func foreignHome() throws {
+        var machine = Self.machine(Installation.file)
+        machine.unreadableFiles = [Self.own]
+        #expect(try machine.resolve().configurationFile == Installation.file)
+    }
+
     @Test("takes the address that systemd passes to the running service, unless the file has a database")
     func serviceCredential() throws {
         let credential = "/run/credentials/refresh-worker.service/database-url"
@@ -70,12 +77,37 @@ struct InstallationTests {
         #expect(try machine.resolve().database == .file("/var/lib/refresh-worker/grants.sqlite"))
     }
 
+    @Test("finds the key ring that systemd passes to the running service, unless the file has one")
+    func serviceKeyRing() throws {
+        let credential = "/run/credentials/refresh-worker.service/key-ring"
+        var machine = Self.machine(Installation.file)
+        machine.files[credential] = "key"
+        #expect(try machine.resolve().serviceKeyRing == credential)
+        machine.environment["CREDENTIALS_DIRECTORY"] = "/run/credentials/mine"
+        #expect(try machine.resolve().serviceKeyRing == nil)
+        machine.environment["CREDENTIALS_DIRECTORY"] = nil
+        machine.files[Installation.file] = "REFRESH_WORKER_KEY_FILE=/srv/keys"
+        #expect(try machine.resolve().serviceKeyRing == nil)
+        machine.files[Installation.file] = nil
+        #expect(try machine.resolve().serviceKeyRing == nil)
+    }
+
     @Test("does not take the default database for one whose address only the running service has")
     func hiddenDatabase() throws {
-        var machine = Self.machine(Installation.file)
-        machine.files["/etc/credstore/refresh-worker.database-url"] = "postgres://worker@db/grants"
-        let complaint = try #require(machine.complaints.first)
-        #expect(complaint.contains("/run/credentials/refresh-worker.service/database-url"), "\(complaint)")
+        var machine = TestMachine()
+        for folder in ["/etc/credstore", "/etc/credstore.encrypted"] {
+            machine = Self.machine(Installation.file)
+            machine.files[folder + "/refresh-worker.database-url"] = "postgres://worker@db/grants"
+            let complaint = try #require(machine.complaints.first)
+            #expect(complaint.contains("/run/credentials/refresh-worker.service/database-url"), "\(complaint)")
+            #expect(complaint.contains("only while the service runs. Start the service, or run as root"))
+        }
+        // They use no database, or only look for one.
+        for command in [Command.generateKeys, .makeHandle] {
+            machine.command = command
+            #expect(machine.complaints.isEmpty)
+        }
+        machine.command = .program
         machine.environment["CREDENTIALS_DIRECTORY"] = "/run/credentials/mine"
         #expect(try machine.resolve().database == .file("/var/lib/refresh-worker/grants.sqlite"))
     }

@@ -78,6 +78,9 @@ struct ManualTests {
         let installed = DocumentFolder(path: "/usr/share/doc/refresh-worker")
         #expect(installed.located("(docs/app.md) of /srv/docs/x") == "(\(installed.path)/app.md) of /srv/docs/x")
         #expect(installed.located("\"docs/runbook.md#a\"") == "\"\(installed.path)/runbook.md#a\"")
+        for path in ["docs/g.sqlite", "/srv/my docs/g.sqlite", "{\"database\":\"docs/g.sqlite\"}"] {
+            #expect(installed.located(path) == path)
+        }
         let invocation = try Command.program.parse(["--help"], documents: installed)
         let text = try #require(invocation.text)
         #expect(text.contains("/usr/share/doc/refresh-worker/postgres.md") && !text.contains(" docs/"))

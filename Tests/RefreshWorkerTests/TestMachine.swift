@@ -12,6 +12,7 @@ struct TestMachine {
     /// The files that exist but that this user cannot read.
     var unreadableFiles: Set<String> = []
     var isRoot = false
+    var command = Command.program
 
     static let configurationFile = "/etc/worker.conf"
 
@@ -68,7 +69,8 @@ struct TestMachine {
                 exists: { files[$0] != nil }
             ),
             standardFiles: Installation.files(isRoot: isRoot, environment: environment),
-            serviceDatabase: Installation.database { files[$0] != nil }
+            serviceDatabase: Installation.database(for: command) { files[$0] != nil },
+            serviceKeyRing: Installation.keyRing { files[$0] != nil }
         )
     }
 }

@@ -320,7 +320,7 @@ def refresh_with(it, credential):
     it.call("systemctl", "restart", SERVICE)
     it.wait_active()
     before = len(it.events("refresh", outcome="refreshed"))
-    # Read from the log: without their own key file the commands cannot open the tokens.
+    # Read from the log: this is about the service, not the commands.
     wait_for(lambda: len(it.events("refresh", outcome="refreshed")) > before + 5, 40, "it refreshes")
     it.call("mv", f"{KEYS}.aside", KEYS)
     it.drop_in(SERVICE)

@@ -201,7 +201,8 @@ extension KeyRingFile {
             case EACCES:
                 throw FileError(
                     keyFile: path,
-                    "is not readable by this user: run the command as the file's owner"
+                    "is not readable by this user: run the command as the file's owner; if that is root, with "
+                        + "--no-switch"
                 )
             default: throw FileError(keyFile: path, error)
             }

@@ -141,7 +141,7 @@ struct DocumentFolder: Equatable, Sendable {
     ///
     /// Other paths that contain `docs/`, such as a database's, stay.
     func located(_ text: String) -> String {
-        self == .sources ? text : text.replacing(/(^|[\s("])docs\//) { "\($0.1)\(path)/" }
+        self == .sources ? text : text.replacing(/(^|[\s("])docs\/([a-z-]+\.md)/) { "\($0.1)\(path)/\($0.2)" }
     }
 
     /// Finds the documents of the program in a file such as `/usr/bin/refresh-worker`.

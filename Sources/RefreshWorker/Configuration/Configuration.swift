@@ -15,6 +15,8 @@ struct Configuration: Equatable, Sendable {
     let configurationFile: String?
     let database: DatabaseLocation
     let keyFile: String
+    /// The key ring of the running service, for a command beside it that cannot read `keyFile`.
+    let serviceKeyRing: String?
     /// The configured client ids in order, without duplicates.
     ///
     /// There might be none, because a grant can carry its own.
@@ -78,6 +80,7 @@ struct Configuration: Equatable, Sendable {
         configurationFile = resolver.file
         database = resolver.database()
         keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.credential("key-ring"))
+        serviceKeyRing = resolver.serviceKeyRing
         clientIDs = resolver.clientIDs()
         clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.path)
         serverClientID = resolver.optional(.serverClientID, InputText.clientID)

@@ -11,15 +11,18 @@ struct ConfigurationResolver {
     private let credentialsDirectory: String?
     /// The file with the address of the database, if systemd passes it to the service and this is a command beside it.
     private let serviceDatabase: String?
+    /// The same for the key ring, unless a setting names one.
+    private(set) var serviceKeyRing: String?
     private(set) var problems: [Setting.Problem]
 
     init(_ inputs: ConfigurationInputs) {
         sources = SettingSources(inputs)
         files = inputs.files
         credentialsDirectory = inputs.environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
-        let isBesideService = sources.file == Installation.file && credentialsDirectory == nil
+        let isBesideService = sources.file.map(Installation.isFile) == true && credentialsDirectory == nil
         serviceDatabase = isBesideService ? inputs.serviceDatabase : nil
         problems = sources.problems
+        serviceKeyRing = isBesideService && !isGiven(.keyFile) ? inputs.serviceKeyRing : nil
     }
 
     var file: String? { sources.file }
@@ -151,8 +154,10 @@ extension ConfigurationResolver {
     mutating func database() -> DatabaseLocation {
         let files = files
         let credential = (credential("database-url") ?? serviceDatabase).map { DatabaseLocation.urlFilePrefix + $0 }
+        let missing = serviceDatabase.flatMap { files.exists($0) ? nil : $0 }
         return value(of: .database, insteadOfDefault: credential) { given throws(InputError) in
-            try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
+            if let missing, given.value == credential { throw InputError("no \(missing): \(Installation.advice)") }
+            return try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
         }
     }
 }
@@ -215,6 +220,8 @@ struct ConfigurationInputs: Sendable {
     var standardFiles: [String] = []
     /// The file with the address of the service's database, if systemd passes that.
     var serviceDatabase: String?
+    /// The key ring that systemd passes to the service, if it does.
+    var serviceKeyRing: String?
 
     /// The configuration file that a flag or the environment names.
     var namedFile: String? {

@@ -111,6 +111,7 @@ extension SettingValue {
             let form = "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME"
             locations.append(try location(String(piece.trimmingBlanks()), among: form))
         }
+        guard !locations.isEmpty else { throw InputError("names no address") }
         return locations
     }
 

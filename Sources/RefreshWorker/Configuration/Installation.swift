@@ -15,11 +15,31 @@ enum Installation {
     /// Returns the file with the address of the database, if systemd passes that to the service.
     ///
     /// It exists only while the service runs. Otherwise root, who sees its origin, must not take the default database
-    /// for the service's, so reading it fails.
-    static func database(exists: (String) -> Bool) -> String? {
-        let passed = "/run/credentials/refresh-worker.service/database-url"
-        return exists(passed) || exists("/etc/credstore/refresh-worker.database-url") ? passed : nil
+    /// for the service's, so reading it fails. `keys generate` only looks for tokens there, and the worker checks the
+    /// new ring against its database.
+    static func database(for command: Command, exists: (String) -> Bool) -> String? {
+        let passed = credentials + "/database-url"
+        let needsIt = command.settings.contains(.database) && command.words != Command.generateKeys.words
+        return exists(passed) || needsIt && stored.contains(where: exists) ? passed : nil
     }
+
+    /// Returns the key ring that systemd passes to the running service, if it does.
+    static func keyRing(exists: (String) -> Bool) -> String? {
+        let passed = credentials + "/key-ring"
+        return exists(passed) ? passed : nil
+    }
+
+    /// The folder of the files that systemd passes to the running service.
+    static let credentials = "/run/credentials/refresh-worker.service"
+    /// Where systemd looks for the address of the database.
+    private static let stored = ["", ".encrypted"].map { "/etc/credstore\($0)/refresh-worker.database-url" }
+
+    /// What to do while the file with the address of the database is missing.
+    static let advice = """
+        it exists only while the service runs. Start the service, or run as root: \
+        REFRESH_WORKER_DATABASE="$(cat \(stored[0]))" refresh-worker … (for an encrypted one: \
+        "$(systemd-creds decrypt --name=database-url \(stored[1]))")
+        """
 
     /// Returns `true` if a process of root must continue as the service's user, to which the files of the installation
     /// belong.
@@ -32,6 +52,11 @@ enum Installation {
         guard usesFiles, !invocation.staysRoot else { return false }
         guard inputs.environment[Setting.credentialsDirectoryName]?.isEmpty ?? true else { return false }
         guard let named = inputs.namedFile else { return inputs.files.exists(file) }
-        return named == file && !invocation.runsWorker
+        return isFile(named) && !invocation.runsWorker
+    }
+
+    /// `true` if a path leads to the configuration file, however it is spelled.
+    static func isFile(_ path: String) -> Bool {
+        path == file || FileStatus.absolute(path) == FileStatus.absolute(file)
     }
 }

@@ -35,7 +35,8 @@ struct SettingSources {
     /// Reads the first standard file that exists.
     ///
     /// A user who names a database needs no file, so one that this user cannot read is only skipped then. Otherwise the
-    /// default database could be taken for the one of the installation.
+    /// default database could be taken for the one of the installation. `HOME` can be the folder of another user, as
+    /// after `su -p`, so an unreadable file there is skipped too.
     private mutating func findFile(_ inputs: ConfigurationInputs) {
         for path in inputs.standardFiles {
             do throws(InputError) {
@@ -43,7 +44,8 @@ struct SettingSources {
                 file = path
                 return layers.append(fileLayer(content, path))
             } catch {
-                guard !error.isMissing, !layers.contains(where: { $0[.database] != nil }) else { continue }
+                let counts = path == Installation.file || error.mayPass
+                guard counts, !error.isMissing, !layers.contains(where: { $0[.database] != nil }) else { continue }
                 return problems.append(
                     .init(
                         origin: "configuration file \(path)",

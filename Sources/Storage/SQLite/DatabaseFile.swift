@@ -33,6 +33,16 @@ enum DatabaseFile {
         guard mayExist, code == EEXIST || kind(of: path) != nil else { throw failure("the file", of: path, code) }
     }
 
+    /// Gives a new file of root to the owner of the database, as SQLite does with its log.
+    ///
+    /// Otherwise one command of root would lock out the worker. A link that was put in place of the file is not followed.
+    static func giveToOwner(of database: String, _ path: String) {
+        var facts = stat()
+        guard geteuid() == 0, unsafe stat(database, &facts) == 0 else { return }
+        // Within a container root might not be allowed to.
+        _ = unsafe lchown(path, facts.st_uid, facts.st_gid)
+    }
+
     /// Returns the identity of the file at a path, or `nil` if it does not exist.
     static func identity(of path: String) throws(StoreError) -> FileIdentity? {
         if let identity = FileIdentity(path: path) { return identity }

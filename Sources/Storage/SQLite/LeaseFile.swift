@@ -85,6 +85,7 @@ struct LeaseFile: Sendable {
         let temporary = path + ".new"
         DatabaseFile.remove(temporary)
         try DatabaseFile.create(temporary, unlessExists: false)
+        DatabaseFile.giveToOwner(of: database, temporary)
         do {
             let file = try SQLiteConnection(path: temporary, timeout: .zero)
             try file.execute(SQLQuery("prepare leases", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"))

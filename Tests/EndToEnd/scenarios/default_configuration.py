@@ -21,6 +21,7 @@ def scenario(fixture):
         raise Skipped("only root can make the machine")
     machine = Installed(fixture)
     first_start(machine)
+    hidden_database(machine)
     import_as_root(machine, fixture)
     commands_of_root(machine)
     other_users(machine)
@@ -47,6 +48,20 @@ def first_start(machine):
     status = machine.path("/etc/refresh-worker/keys").stat()
     assert (status.st_uid, status.st_mode & 0o777) == (SERVICE, 0o600), "the key ring belongs to the service's user"
     machine.run("doctor")
+
+
+def hidden_database(machine):
+    """The address that systemd passes to the service is missing while that is down."""
+    address = "postgres://u@db/g?host=/nonexistent"
+    machine.write("/etc/credstore/refresh-worker.database-url", address)
+    machine.path("/etc/credstore/refresh-worker.database-url").chmod(0o600)
+    machine.run("keys", "generate", "--key-file", "/var/lib/refresh-worker/other")
+    found = machine.run("doctor", expect=78)
+    assert "REFRESH_WORKER_DATABASE=" in found.stderr, f"the error says what to do: {found}"
+    found = machine.run("doctor", expect=78, REFRESH_WORKER_DATABASE=address)
+    assert "/nonexistent" in found.stdout, f"that works: {found}"
+    for name in ("/etc/credstore/refresh-worker.database-url", "/var/lib/refresh-worker/other"):
+        machine.path(name).unlink()
 
 
 def import_as_root(machine, fixture):
@@ -84,6 +99,7 @@ def commands_of_root(machine):
     stays = machine.run("keys", "list", "--no-switch", expect=78).stderr
     assert f"the settings are those of {CONFIGURATION}" in stays, "root also learns which file it reads"
     assert "but user id 0 is running" in stays, "root stays root"
+    stays_usable(machine)
     machine.write("/root/own.conf", "REFRESH_WORKER_DATABASE=/root/own.sqlite\n")
     for words, variables in [(["--config", "/root/own.conf"], {}), ([], {"REFRESH_WORKER_CONFIG": "/root/own.conf"})]:
         own = machine.run("status", *words, expect=2, **variables).stderr
@@ -91,6 +107,32 @@ def commands_of_root(machine):
     prefix = ["setpriv", "--bounding-set=-setgid", "--inh-caps=-setgid"]
     refused = machine.run("status", prefix=prefix, expect=78).stderr
     assert "root cannot continue as refresh-worker (initgroups failed" in refused, "a failed switch ends the command"
+
+
+def stays_usable(machine):
+    """Root's first command of a boot leaves no file that the worker cannot use."""
+    keys = machine.path("/etc/refresh-worker/keys")
+    spellings = [["--config", path] for path in (CONFIGURATION[1:], CONFIGURATION.replace("r/", "r//"))]
+    for words in [["--no-switch"], *spellings]:
+        for path in machine.path("/var/lib/refresh-worker").glob("*-leases-*"):
+            path.unlink()
+        made = machine.run("grants", "list", *words)
+        assert words == ["--no-switch"] or made.stderr == NOTE, f"root becomes the service's user: {made.stderr}"
+        assert machine.owners() == {SERVICE}, f"the leases belong to the service's user after {words}"
+    machine.path("/var/lib/refresh-worker/grants.sqlite.reserve").unlink()
+    os.chown(keys, 0, 0)
+    machine.run("--run-once", "--no-switch", "--metrics-log", "/root/events")
+    refused = machine.run("keys", "list", expect=78).stderr
+    assert "with --no-switch" in refused, f"the error says how to read root's key ring: {refused}"
+    passed = "/run/credentials/refresh-worker.service/key-ring"
+    machine.write(passed, keys.read_text(), owner=SERVICE)
+    machine.path(passed).chmod(0o400)
+    assert "seals" in machine.run("keys", "list").stdout, "commands read the key ring that systemd passes"
+    assert f"{passed} holds 1 key" in machine.run("doctor").stdout, "the doctor names it"
+    machine.path(passed).unlink()
+    os.chown(keys, SERVICE, SERVICE)
+    assert machine.path("/var/lib/refresh-worker/grants.sqlite.reserve").exists(), "the pass reserves space"
+    assert machine.owners() == {SERVICE}, "the reserve belongs to the service's user"
 
 
 def other_users(machine):

@@ -58,7 +58,7 @@ extension Doctor {
 
     private var keyRing: Check {
         check("key ring") {
-            let path = configuration.keyFile
+            let path = context.readableKeyFile
             let keyRing = KeyRingSummary(try context.openVault().ring.current)
             if let pending = keyRing.firstPending {
                 let finding = "\(path): the rotation to key \(pending) is not finished"

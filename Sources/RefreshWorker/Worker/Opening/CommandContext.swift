@@ -40,9 +40,19 @@ struct CommandContext: Sendable {
     /// The configuration at this moment.
     var configuration: Configuration { current.value }
 
+    /// The file from which commands read the key ring.
+    ///
+    /// That of the service is the last choice: it cannot be written, and is older than `keyFile` after a rotation.
+    var readableKeyFile: String {
+        let (own, passed) = (configuration.keyFile, configuration.serviceKeyRing)
+        return passed.flatMap { FileStatus.mayRead(own) ? nil : $0 } ?? own
+    }
+
     func openVault() throws -> TokenVault {
-        let path = configuration.keyFile
-        let credentials = inputs.environment[Setting.credentialsDirectoryName]
+        let path = readableKeyFile
+        let isOfService = path == configuration.serviceKeyRing
+        let credentials =
+            isOfService ? Installation.credentials : inputs.environment[Setting.credentialsDirectoryName]
         do {
             return TokenVault(
                 ring: try ReloadableKeyRing(name: "the key ring \(path)") {

@@ -19,8 +19,16 @@ final class SpillFile: Sendable {
     }
 
     /// Creates a file that only this user can read, and fails if it exists.
+    ///
+    /// Root's file belongs to the owner of the folder, because a worker that cannot read results does not start.
     static func create(_ path: String) throws(SystemCallError) -> SpillFile {
-        try open(path, O_RDWR | O_CREAT | O_EXCL)
+        let file = try open(path, O_RDWR | O_CREAT | O_EXCL)
+        var folder = stat()
+        if geteuid() == 0, unsafe stat(FileStatus.folder(of: path), &folder) == 0 {
+            // Within a container root might not be allowed to.
+            _ = fchown(file.descriptor, folder.st_uid, folder.st_gid)
+        }
+        return file
     }
 
     /// Opens a file, and returns `nil` if it does not exist.
