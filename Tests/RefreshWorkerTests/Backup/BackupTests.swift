@@ -88,11 +88,29 @@ struct BackupTests {
         let now = Timestamp(milliseconds: 1_800_000_000_000)
         let names = (0..<4).map { BackupSeries.name(at: now - .seconds(86_400 * $0), ending: ".tar") }
         #expect(names[0] == "refresh-worker-20270115T080000Z.tar")
-        let others = [names[3] + ".partial", names[0] + ".database", "refresh-worker-notes.tar", "grants.sqlite"]
+        let others = [names[3] + ".partial", names[0] + ".database", "grants.sqlite"]
         let removed = BackupSeries.superfluous(among: names + others, keeping: 2, ending: ".tar", at: now)
         #expect(removed == [names[3], names[2], names[3] + ".partial"])
         #expect(BackupSeries.superfluous(among: names, keeping: 4, ending: ".tar", at: now) == [])
         #expect(BackupSeries.superfluous(among: names, keeping: 1, ending: ".sqlite", at: now) == [])
+    }
+
+    @Test("files of the operator stay beside the copies, and so does the copy just made")
+    func othersInFolder() {
+        let now = Timestamp(milliseconds: 1_800_000_000_000)
+        func copy(_ days: Int64) -> String { BackupSeries.name(at: now + .seconds(86_400 * days), ending: ".tar") }
+        let others = [
+            "refresh-worker-20260101T030000Z.tar.gpg", "refresh-worker-2026-before-upgrade.tar.gz",
+            "refresh-worker-before-migration.tar", "refresh-worker-2026010aT030000Z.tar",
+        ]
+        func removed(_ copies: [String], keeping count: Int) -> [String] {
+            BackupSeries.superfluous(among: copies + others, keeping: count, ending: ".tar", at: now)
+        }
+        #expect(removed([copy(0)], keeping: 1) == [])
+        // The clock was ahead once.
+        let copies = [copy(-2), copy(-1), copy(0), copy(30)]
+        #expect(removed(copies, keeping: 3) == [copy(30)])
+        #expect(removed(copies, keeping: 1) == [copy(30), copy(-2), copy(-1)])
     }
 
     @Test(

@@ -173,6 +173,8 @@ extension Configuration {
 /// The copies that a nightly backup leaves in its folder.
 enum BackupSeries {
     private static let prefix = "refresh-worker-"
+    /// A time in a name: each zero stands for a digit.
+    private static let form = "00000000T000000Z"
 
     /// The name of a copy that was begun at an instant.
     ///
@@ -181,15 +183,29 @@ enum BackupSeries {
 
     /// Returns the names to remove: complete copies beyond the latest ones, and what a killed backup has left, once it is
     /// a day old.
+    ///
+    /// The copy of `now` stays. Those of a later time are from a clock that was ahead, so they count as the oldest.
     static func superfluous(among names: [String], keeping count: Int, ending: String, at now: Timestamp) -> [String] {
-        let own = names.filter { $0.hasPrefix(prefix) }.sorted()
-        let copies = own.filter { $0.count == name(at: now, ending: ending).count && $0.hasSuffix(ending) }
-        let former = name(at: now - .seconds(86_400), ending: "")
-        let leftovers = own.filter { $0.contains(ending + ".") && $0 < former }
-        return copies.dropLast(count) + leftovers
+        let own = names.sorted().compactMap { name in parts(of: name, ending: ending).map { (name: name, parts: $0) } }
+        let copies = own.filter { $0.parts.rest.isEmpty }
+        let older = copies.filter { $0.parts.stamp > stamp(now) } + copies.filter { $0.parts.stamp < stamp(now) }
+        let former = stamp(now - .seconds(86_400))
+        let leftovers = own.filter { copy in
+            copy.parts.stamp < former && [".partial", ".database"].contains { copy.parts.rest.hasPrefix($0) }
+        }
+        return (older.dropLast(count - 1) + leftovers).map { $0.name }
     }
 
-    private static func stamp(_ time: Timestamp) -> String {
-        time.iso8601Seconds.filter { $0 != "-" && $0 != ":" }
+    /// Returns the time in a copy's name and what follows its ending, or `nil` if the name is of another file.
+    private static func parts(of name: String, ending: String) -> (stamp: Substring, rest: Substring)? {
+        let stamp = name.dropFirst(prefix.count).prefix(form.count)
+        let beginning = "\(prefix)\(stamp)\(ending)"
+        let isTime = zip(stamp, form).allSatisfy { $1 == "0" ? $0.isASCII && $0.isNumber : $0 == $1 }
+        guard name.hasPrefix(beginning), stamp.count == form.count, isTime else { return nil }
+        return (stamp, name.dropFirst(beginning.count))
+    }
+
+    private static func stamp(_ time: Timestamp) -> Substring {
+        Substring(time.iso8601Seconds.filter { $0 != "-" && $0 != ":" })
     }
 }
