@@ -37,6 +37,7 @@ def scenario(fixture):
     content = open_files.read_bytes()
     assert key not in content and JWT_SECRET.encode() not in content, "the nightly archive has no secret"
     assert b"REFRESH_WORKER_DATABASE" in content and b"SQLite format 3" in content, "it has all the rest"
+    sealed_beside_credentials(fixture, etc, archives, key)
     before = modes(machine)
     copy = shutil.copy(etc / "keys", fixture.folder / "copy-of-keys")
 
@@ -72,10 +73,10 @@ def configure(fixture, etc, state):
     (etc / "jwt").chmod(0o600)
 
 
-def run(etc, *words, expect=0):
+def run(etc, *words, expect=0, **variables):
     done = subprocess.run(
         [WORKER, "--config", etc / "worker.conf", *words], capture_output=True, text=True, timeout=60,
-        env={"PATH": os.environ["PATH"]},
+        env={"PATH": os.environ["PATH"], **variables},
     )
     assert done.returncode == expect, f"`{words[0]}` exits with {expect}; it wrote: {done.stderr}"
     return done
@@ -103,6 +104,17 @@ def keeps_two(fixture, etc, archives):
     assert names == [former[2].name, os.path.basename(made["file"])], "two copies are left"
     assert made["other_files"] == [str(etc / "keys"), str(etc / "jwt")], "it names the files that a restore also needs"
     return archives / names[1]
+
+
+def sealed_beside_credentials(fixture, etc, archives, key):
+    """An archive lacks a key ring that systemd passes, and says so."""
+    folder, archive = fixture.folder / "credentials", archives / "sealed.tar"
+    folder.mkdir()
+    ring = shutil.copy(etc / "keys", folder / "key-ring")
+    words = ["backup", "--archive", "--with-secrets", "--key-file", ring, archive]
+    told = run(etc, *words, CREDENTIALS_DIRECTORY=str(folder)).stdout
+    assert key not in archive.read_bytes() and JWT_SECRET.encode() in archive.read_bytes(), "credentials are left out"
+    assert "tokens stay sealed" in told and f"A restore also needs, from copies in another place: {ring}" in told, told
 
 
 def modes(machine):

@@ -71,6 +71,31 @@ struct BackupTests {
         }
     }
 
+    @Test("credentials of systemd are not archived but named, and without the key ring tokens stay sealed")
+    func credentials() async throws {
+        try await OperatorFixture.with { fixture in
+            func restored(_ folder: String) throws -> (open: [String], secret: [String], credentials: [String]) {
+                try fixture.context([(.jwtSecretFile, fixture.path("jwt"))]).configuration
+                    .restoredFiles(credentialsDirectory: folder)
+            }
+            try fixture.write("client", to: "client-id")
+            let all = [fixture.keyFile, fixture.path("jwt")]
+            for folder in [fixture.root, fixture.root + "/"] {
+                #expect(try restored(folder).credentials == all + [fixture.path("client-id")])
+                #expect(try restored(folder).secret == [])
+            }
+            for folder in ["", String(fixture.root.dropLast())] {
+                #expect(try restored(folder).credentials == [])
+                #expect(try restored(folder).secret == all)
+            }
+            let configuration = try fixture.context().configuration
+            #expect(configuration.secrecy(ofCopyWith: all, hasSecrets: true).contains("every token in it can be used"))
+            let others = configuration.secrecy(ofCopyWith: [fixture.path("jwt")], hasSecrets: true)
+            #expect(others.contains("tokens stay sealed") && others.contains("other secrets in plain text"))
+            #expect(configuration.secrecy(ofCopyWith: [], hasSecrets: false) == "Its tokens stay sealed.")
+        }
+    }
+
     @Test("an archive that cannot be complete is not made")
     func incomplete() async throws {
         try await OperatorFixture.with { fixture in

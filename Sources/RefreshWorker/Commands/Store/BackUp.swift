@@ -54,10 +54,11 @@ extension Command {
         guard context.inputs.files.exists(database) else {
             throw CommandError(missing: context.configuration.database)
         }
-        let (plain, secret) = context.configuration.restoredFiles(
+        let (plain, secret, credentials) = context.configuration.restoredFiles(
             credentialsDirectory: context.inputs.environment[Setting.credentialsDirectoryName]
         )
-        let files = isArchive ? plain + (arguments.has("with-secrets") ? secret : []) : []
+        let hasSecrets = arguments.has("with-secrets")
+        let files = isArchive ? plain + (hasSecrets ? secret : []) : []
         try await context.copyDatabase(database, to: isArchive ? file + ".database" : file)
         if isArchive {
             defer { _ = unsafe unlink(file + ".database") }
@@ -74,15 +75,12 @@ extension Command {
             for name in removed { try SpillFile.remove("\(arguments.operand)/\(name)") }
         }
         let bytes = try FileStatus.of(file)?.size ?? 0
-        let missing = (isArchive ? [] : plain) + (arguments.has("with-secrets") ? [] : secret)
-        let secrecy =
-            missing.isEmpty
-            ? "It holds keys in plain text, with which every token in it can be used: encrypt it."
-            : "Its tokens stay sealed. A restore also needs, from copies in another place: "
-                + missing.joined(separator: ", ")
+        let missing = (isArchive ? [] : plain) + (hasSecrets ? [] : secret) + credentials
         let text = [
             "copied the database\(files.map { ", \($0)" }.joined()) to \(file), \(bytes.inBytes)",
-            secrecy,
+            context.configuration.secrecy(ofCopyWith: files, hasSecrets: hasSecrets && !secret.isEmpty),
+            missing.isEmpty
+                ? nil : "A restore also needs, from copies in another place: \(missing.joined(separator: ", "))",
             removed.isEmpty ? nil : "removed \(removed.joined(separator: ", "))",
         ]
         context.answer(text.compactMap(\.self).joined(separator: "\n")) { line in

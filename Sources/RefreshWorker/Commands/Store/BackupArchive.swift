@@ -155,18 +155,31 @@ struct TarHeader {
 }
 
 extension Configuration {
-    /// The files beside the database that a restore needs, without systemd's credentials.
+    /// The files beside the database that a restore needs.
     ///
-    /// The secret ones open or sign something. A services file has hashes of random credentials.
-    func restoredFiles(credentialsDirectory: String?) -> (open: [String], secret: [String]) {
-        func paths(_ files: [String?]) -> [String] {
-            files.compactMap(\.self).filter { file in credentialsDirectory.map { !file.hasPrefix($0) } ?? true }
-        }
+    /// The secret ones open or sign something. Credentials are not archived: systemd makes them from files elsewhere. A
+    /// services file has hashes of random credentials.
+    func restoredFiles(
+        credentialsDirectory: String?
+    ) -> (open: [String], secret: [String], credentials: [String]) {
+        let folder = credentialsDirectory.flatMap { $0.isEmpty ? nil : $0.hasSuffix("/") ? $0 : $0 + "/" }
+        func isCredential(_ file: String) -> Bool { folder.map { file.hasPrefix($0) } ?? false }
         let keySets = appKeys.map { location -> String? in if case .file(let path) = location { path } else { nil } }
+        let clientID = folder.map { $0 + "client-id" }.flatMap { FileStatus.mayRead($0) ? $0 : nil }
+        let open = ([configurationFile, caFile, internalCertificateFile, servicesFile] + keySets).compactMap(\.self)
+        let secret = [keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, internalKeyFile].compactMap(\.self)
         return (
-            paths([configurationFile, caFile, internalCertificateFile, servicesFile] + keySets),
-            paths([keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, internalKeyFile])
+            open.filter { !isCredential($0) }, secret.filter { !isCredential($0) },
+            (secret + open + [clientID].compactMap(\.self)).filter(isCredential)
         )
+    }
+
+    /// Says what someone who reads a copy with these files can do.
+    func secrecy(ofCopyWith files: [String], hasSecrets: Bool) -> String {
+        if files.contains(keyFile) {
+            return "It holds keys in plain text, with which every token in it can be used: encrypt it."
+        }
+        return "Its tokens stay sealed." + (hasSecrets ? " It holds other secrets in plain text: encrypt it." : "")
     }
 }
 
