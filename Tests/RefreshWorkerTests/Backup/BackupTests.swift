@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Foundation
 import Storage
 import Testing
 
@@ -93,6 +94,27 @@ struct BackupTests {
             let others = configuration.secrecy(ofCopyWith: [fixture.path("jwt")], hasSecrets: true)
             #expect(others.contains("tokens stay sealed") && others.contains("other secrets in plain text"))
             #expect(configuration.secrecy(ofCopyWith: [], hasSecrets: false) == "Its tokens stay sealed.")
+        }
+    }
+
+    @Test("a certificate in one file with its key is a secret, under each of its names")
+    func combinedCertificate() async throws {
+        try await OperatorFixture.with { fixture in
+            try fixture.write("CERTIFICATE, PRIVATE KEY", to: "both.pem")
+            try fixture.write("CERTIFICATE", to: "other.pem")
+            try FileManager.default.createSymbolicLink(
+                atPath: fixture.path("link.pem"),
+                withDestinationPath: fixture.path("both.pem")
+            )
+            func restored(_ certificate: String) throws -> (open: [String], secret: [String], credentials: [String]) {
+                try fixture.context([
+                    (.internalCertificate, fixture.path(certificate)), (.internalKey, fixture.path("both.pem")),
+                ]).configuration.restoredFiles(credentialsDirectory: nil)
+            }
+            let secret = [fixture.keyFile, fixture.path("both.pem")]
+            #expect(try restored("both.pem") == ([], secret, []))
+            #expect(try restored("link.pem") == ([], secret + [fixture.path("link.pem")], []))
+            #expect(try restored("other.pem") == ([fixture.path("other.pem")], secret, []))
         }
     }
 

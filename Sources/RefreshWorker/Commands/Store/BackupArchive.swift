@@ -166,8 +166,12 @@ extension Configuration {
         func isCredential(_ file: String) -> Bool { folder.map { file.hasPrefix($0) } ?? false }
         let keySets = appKeys.map { location -> String? in if case .file(let path) = location { path } else { nil } }
         let clientID = folder.map { $0 + "client-id" }.flatMap { FileStatus.mayRead($0) ? $0 : nil }
-        let open = ([configurationFile, caFile, internalCertificateFile, servicesFile] + keySets).compactMap(\.self)
-        let secret = [keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, internalKeyFile].compactMap(\.self)
+        let others = ([configurationFile, caFile, internalCertificateFile, servicesFile] + keySets).compactMap(\.self)
+        let opening = [keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, internalKeyFile].compactMap(\.self)
+        // A certificate can be in one file with its key, or a link to that.
+        let targets = Set(opening.map(FileStatus.absolute))
+        let open = others.filter { !targets.contains(FileStatus.absolute($0)) }
+        let secret = opening + others.filter { !open.contains($0) && !opening.contains($0) }
         return (
             open.filter { !isCredential($0) }, secret.filter { !isCredential($0) },
             (secret + open + [clientID].compactMap(\.self)).filter(isCredential)
