@@ -58,8 +58,10 @@ struct BackupTests {
             let configuration = "\(Setting.Name.jwtSecretFile.environmentName)=\(fixture.path("jwt"))\n"
             try fixture.write(configuration, to: "worker.conf")
             try fixture.write("the secret of the app's own tokens", to: "jwt")
+            try fixture.write("the hashes of services", to: "services")
             let context = try fixture.context([
                 (.config, fixture.path("worker.conf")), (.jwtSecretFile, fixture.path("jwt")),
+                (.servicesFile, fixture.path("services")),
             ])
             let file = fixture.path("copy.tar")
             let words = ["backup", "--archive", file] + (hasSecrets ? ["--with-secrets"] : [])
@@ -68,6 +70,7 @@ struct BackupTests {
             let text = String(decoding: try FileReader.system.read(file), as: UTF8.self)
             #expect(text.contains(configuration) && text.contains("SQLite format 3"))
             #expect(text.contains("app's own tokens") == hasSecrets)
+            #expect(text.contains("hashes of services") == hasSecrets)
             #expect(try fixture.names.filter { $0.hasPrefix("copy") } == ["copy.tar"])
         }
     }

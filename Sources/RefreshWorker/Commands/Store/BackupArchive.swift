@@ -157,8 +157,8 @@ struct TarHeader {
 extension Configuration {
     /// The files beside the database that a restore needs.
     ///
-    /// The secret ones open or sign something. Credentials are not archived: systemd makes them from files elsewhere. A
-    /// services file has hashes of random credentials.
+    /// The secret ones open, sign or seal something, as the services file seals what the status page keeps. Credentials
+    /// are not archived: systemd makes them from files elsewhere.
     func restoredFiles(
         credentialsDirectory: String?
     ) -> (open: [String], secret: [String], credentials: [String]) {
@@ -166,8 +166,10 @@ extension Configuration {
         func isCredential(_ file: String) -> Bool { folder.map { file.hasPrefix($0) } ?? false }
         let keySets = appKeys.map { location -> String? in if case .file(let path) = location { path } else { nil } }
         let clientID = folder.map { $0 + "client-id" }.flatMap { FileStatus.mayRead($0) ? $0 : nil }
-        let others = ([configurationFile, caFile, internalCertificateFile, servicesFile] + keySets).compactMap(\.self)
-        let opening = [keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, internalKeyFile].compactMap(\.self)
+        let others = ([configurationFile, caFile, internalCertificateFile] + keySets).compactMap(\.self)
+        let opening = [
+            keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, servicesFile, internalKeyFile,
+        ].compactMap(\.self)
         // A certificate can be in one file with its key, or a link to that.
         let targets = Set(opening.map(FileStatus.absolute))
         let open = others.filter { !targets.contains(FileStatus.absolute($0)) }
