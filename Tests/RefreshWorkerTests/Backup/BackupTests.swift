@@ -100,6 +100,23 @@ struct BackupTests {
         }
     }
 
+    @Test("a file is archived under its configured path, made absolute, with the links in it")
+    func linkedFolder() async throws {
+        try await OperatorFixture.with { fixture in
+            await (try fixture.openStore()).close()
+            try FileManager.default.createSymbolicLink(
+                atPath: fixture.path("link"),
+                withDestinationPath: fixture.root
+            )
+            let context = try fixture.context([(.database, fixture.path("link/grants.sqlite"))])
+            #expect(try await context.run(["backup", "--archive", fixture.path("copy.tar")]) == .success)
+            let name = try FileReader.system.read(fixture.path("copy.tar")).prefix { $0 != 0 }
+            #expect("/" + String(decoding: name, as: UTF8.self) == fixture.path("link/grants.sqlite"))
+            #expect(FileStatus.restorable("/a/./b/../c//d") == "/a/c/d")
+            #expect(FileStatus.restorable("d/e") == FileStatus.absolute(".") + "/d/e")
+        }
+    }
+
     @Test("a certificate in one file with its key is a secret, under each of its names")
     func combinedCertificate() async throws {
         try await OperatorFixture.with { fixture in

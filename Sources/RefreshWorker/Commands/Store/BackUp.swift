@@ -98,8 +98,8 @@ extension Command {
         let temporary = file + ".partial"
         let archive = try BackupArchive(creating: temporary)
         do {
-            try archive.add(FileStatus.restorable(database), contentOf: file + ".database")
-            for path in files { try archive.add(FileStatus.restorable(path)) }
+            try archive.add(database, contentOf: file + ".database")
+            for path in files { try archive.add(path) }
             try archive.publish(as: file)
         } catch {
             unsafe unlink(temporary)

@@ -22,7 +22,7 @@ struct BackupArchive: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Adds a file under an absolute path.
+    /// Adds a file under its absolute path.
     ///
     /// The content can come from a copy of it.
     func add(_ file: String, contentOf copy: String? = nil) throws {
@@ -36,7 +36,7 @@ struct BackupArchive: ~Copyable {
         guard unsafe fstat(input, &content) == 0 else { throw SystemCallError(call: "fstat of \(source)", code: errno) }
         guard content.st_mode & S_IFMT == S_IFREG else { throw FileError("\(source) is no file", path: source) }
         let header = TarHeader(
-            path: file,
+            path: FileStatus.restorable(file),
             mode: facts.st_mode & 0o7777,
             user: (facts.st_uid, Self.name(ofUser: facts.st_uid)),
             group: (facts.st_gid, Self.name(ofGroup: facts.st_gid)),
