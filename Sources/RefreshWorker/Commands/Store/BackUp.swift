@@ -31,7 +31,7 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            "refresh-worker backup /var/backups/grants.sqlite": "a copy for tonight",
+            "refresh-worker backup /var/lib/refresh-worker/copy.sqlite": "a copy for tonight",
             "refresh-worker backup --archive --keep 14 /var/lib/refresh-worker/backups": "every night, for two weeks",
             "refresh-worker backup --archive --with-secrets /var/lib/refresh-worker/all.tar":
                 "everything, to move to another machine",
@@ -122,7 +122,10 @@ extension Command {
         guard FileStatus.mayWrite(folder) else {
             throw CommandError(
                 .cannotCreate,
-                "\(file) cannot be created, because this user may not write in \(folder): choose another folder"
+                """
+                \(file) cannot be created, because user \(BackupArchive.nameOfCurrentUser) may not write in \(folder): \
+                choose another folder
+                """
             )
         }
     }

@@ -85,6 +85,11 @@ struct BackupArchive: ~Copyable {
         }
     }
 
+    static var nameOfCurrentUser: String {
+        let name = name(ofUser: geteuid())
+        return name.isEmpty ? "\(geteuid())" : name
+    }
+
     /// A name finds the user on a machine where it has another number.
     private static func name(ofUser id: uid_t) -> String {
         guard let entry = unsafe getpwuid(id) else { return "" }
