@@ -95,7 +95,7 @@ def refreshed(fixture):
 def keeps_two(fixture, etc, archives):
     """The command of the nightly timer; returns the archive that it made."""
     former = [archives / f"refresh-worker-202001{day:02}T030000Z.tar" for day in (1, 2, 3)]
-    killed = archives / (former[0].name + ".partial")
+    killed = archives / (former[0].name + ".partial-1f")
     for path in [*former, killed]:
         path.write_text("of an earlier night")
     made = json.loads(run(etc, "backup", "--archive", "--keep", "2", "--json", archives).stdout)

@@ -150,14 +150,31 @@ struct BackupTests {
         }
     }
 
+    @Test("what a killed backup has left goes at the next one of this name, and what a process holds stays")
+    func leftovers() async throws {
+        try await OperatorFixture.with { fixture in
+            await (try fixture.openStore()).close()
+            let start = "copy.tar.partial-archive-"
+            let others = [start + "2e", start + "2e.database", start + "notes", "copy.tar.partial-5c", "copy.tar.gpg"]
+            let remains = [start + "1f", start + "1f.database", start + "3d.database"]
+            for name in others + remains { try fixture.write("of an earlier backup", to: name) }
+            let running = try #require(try SpillFile.openIfThere(fixture.path(start + "2e")))
+            #expect(try running.tryLock())
+            let context = try fixture.context()
+            #expect(try await context.run(["backup", "--archive", fixture.path("copy.tar")]) == .success)
+            let names = try withExtendedLifetime(running) { try fixture.names }
+            #expect(names.filter { $0.hasPrefix("copy") } == (others + ["copy.tar"]).sorted())
+        }
+    }
+
     @Test("the latest copies stay, and remains of a killed backup for a day")
     func series() {
         let now = Timestamp(milliseconds: 1_800_000_000_000)
         let names = (0..<4).map { BackupSeries.name(at: now - .seconds(86_400 * $0), ending: ".tar") }
         #expect(names[0] == "refresh-worker-20270115T080000Z.tar")
-        let others = [names[3] + ".partial", names[0] + ".database", "grants.sqlite"]
+        let others = [names[3] + ".partial-1f", names[0] + ".partial-1f.database", "grants.sqlite"]
         let removed = BackupSeries.superfluous(among: names + others, keeping: 2, ending: ".tar", at: now)
-        #expect(removed == [names[3], names[2], names[3] + ".partial"])
+        #expect(removed == [names[3], names[2], names[3] + ".partial-1f"])
         #expect(BackupSeries.superfluous(among: names, keeping: 4, ending: ".tar", at: now) == [])
         #expect(BackupSeries.superfluous(among: names, keeping: 1, ending: ".sqlite", at: now) == [])
     }

@@ -59,14 +59,10 @@ extension Command {
         )
         let hasSecrets = arguments.has("with-secrets")
         let files = isArchive ? plain + (hasSecrets ? secret : []) : []
-        try await context.copyDatabase(database, to: isArchive ? file + ".database" : file)
         if isArchive {
-            defer { _ = unsafe unlink(file + ".database") }
-            do {
-                try await BlockingCallQueue.files.run { try archive(files, andCopyOf: database, in: file) }
-            } catch {
-                throw CommandError(.cannotCreate, "\(file) was not made: \(error)")
-            }
+            try await context.archive(files, andCopyOf: database, in: file)
+        } else {
+            try await context.copyDatabase(database, to: file)
         }
         var removed: [String] = []
         if let keep {
@@ -91,20 +87,6 @@ extension Command {
             line.array("removed") { array in removed.forEach { array.element($0) } }
         }
         return .success
-    }
-
-    /// Writes the archive under a name of its own, and gives it the file's name when it is complete.
-    private static func archive(_ files: [String], andCopyOf database: String, in file: String) throws {
-        let temporary = file + ".partial"
-        let archive = try BackupArchive(creating: temporary)
-        do {
-            try archive.add(database, contentOf: file + ".database")
-            for path in files { try archive.add(path) }
-            try archive.publish(as: file)
-        } catch {
-            unsafe unlink(temporary)
-            throw error
-        }
     }
 
     /// Throws errors that are clearer than SQLite's own.
@@ -132,6 +114,27 @@ extension Command {
 }
 
 extension CommandContext {
+    /// Writes the archive under a name of its own, and gives it the file's name when it is complete.
+    fileprivate func archive(_ files: [String], andCopyOf database: String, in file: String) async throws {
+        func made<Result>(_ make: () async throws -> Result) async throws(CommandError) -> Result {
+            do {
+                return try await make()
+            } catch {
+                throw CommandError(.cannotCreate, "\(file) was not made: \(error)")
+            }
+        }
+        let archive = try await made { try BackupArchive(for: file) }
+        defer { archive.removeTemporaries() }
+        try await copyDatabase(database, to: archive.databaseCopy)
+        try await made {
+            try await BlockingCallQueue.files.run {
+                try archive.add(database, contentOf: archive.databaseCopy)
+                for path in files { try archive.add(path) }
+                try archive.publish(as: file)
+            }
+        }
+    }
+
     fileprivate func copyDatabase(_ database: String, to file: String) async throws {
         let progress = TerminalProgress()
         let store = try await openFile(database, time: time)

@@ -7,20 +7,60 @@ import Glibc
 ///
 /// Written in the form of POSIX (https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html, ustar), which every
 /// tar reads. The kernel copies the contents, so that no secret passes through this process.
-struct BackupArchive: ~Copyable {
+final class BackupArchive: Sendable {
     private static let blockSize = 512
+    /// What follows a file's name in those of its temporary files, before a random number.
+    ///
+    /// That of a plain copy is another, because its file is not locked.
+    private static let temporaryEnding = ".partial-archive-"
 
     private let descriptor: Int32
     private let path: String
 
-    /// Creates the file, which only its owner can read.
-    init(creating path: String) throws(SystemCallError) {
+    /// A name for the copy of the database that the archive is made from.
+    var databaseCopy: String { path + ".database" }
+
+    /// Creates a file that only its owner can read, beside the one that it becomes, and removes what a killed process
+    /// has left there.
+    init(for file: String) throws {
+        try Self.removeLeftovers(of: file)
+        path = file + Self.temporaryEnding + String(SystemRandom().nextBits(), radix: 16)
         descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemCallError(call: "open of \(path)", code: errno) }
-        self.path = path
+        // Locked until it is closed. Before that, another process can take it for a leftover.
+        let isLocked = flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
+        var facts = stat()
+        guard isLocked, unsafe fstat(descriptor, &facts) == 0, facts.st_nlink > 0 else {
+            throw FileError("another backup to \(file) began at the same time", path: path)
+        }
     }
 
     deinit { close(descriptor) }
+
+    /// Removes the temporary files of archives that no process has open.
+    private static func removeLeftovers(of file: String) throws(SystemCallError) {
+        let (folder, beginning) = (FileStatus.folder(of: file), file + temporaryEnding)
+        for name in try SpillFile.names(in: folder) {
+            let path = file.contains("/") ? "\(folder == "/" ? "" : folder)/\(name)" : name
+            guard path.hasPrefix(beginning) else { continue }
+            let archive = beginning + path.dropFirst(beginning.count).prefix(while: \.isHexDigit)
+            do throws(SystemCallError) {
+                // Kept open, so that the lock holds until the file is removed.
+                let held = try SpillFile.openIfThere(archive)
+                guard archive != beginning, try held?.tryLock() ?? true else { continue }
+                try withExtendedLifetime(held) { () throws(SystemCallError) in try SpillFile.remove(path) }
+            } catch {
+                // It belongs to another user. The new file gets another name.
+                continue
+            }
+        }
+    }
+
+    /// Removes the temporary files.
+    func removeTemporaries() {
+        unsafe unlink(path)
+        unsafe unlink(databaseCopy)
+    }
 
     /// Adds a file under its absolute path.
     ///
@@ -62,7 +102,7 @@ struct BackupArchive: ~Copyable {
     /// Writes the end, and gives the durable file its name.
     ///
     /// An existing file is never replaced.
-    consuming func publish(as name: String) throws(SystemCallError) {
+    func publish(as name: String) throws(SystemCallError) {
         try write([UInt8](repeating: 0, count: 2 * Self.blockSize))
         guard fsync(descriptor) == 0 else { throw SystemCallError(call: "fsync of \(path)", code: errno) }
         guard unsafe link(path, name) == 0 else { throw SystemCallError(call: "link to \(name)", code: errno) }
@@ -214,9 +254,7 @@ enum BackupSeries {
         let copies = own.filter { $0.parts.rest.isEmpty }
         let older = copies.filter { $0.parts.stamp > stamp(now) } + copies.filter { $0.parts.stamp < stamp(now) }
         let former = stamp(now - .seconds(86_400))
-        let leftovers = own.filter { copy in
-            copy.parts.stamp < former && [".partial", ".database"].contains { copy.parts.rest.hasPrefix($0) }
-        }
+        let leftovers = own.filter { $0.parts.stamp < former && $0.parts.rest.hasPrefix(".partial-") }
         return (older.dropLast(count - 1) + leftovers).map { $0.name }
     }
 
