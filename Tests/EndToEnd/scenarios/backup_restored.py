@@ -38,6 +38,7 @@ def scenario(fixture):
     content = open_files.read_bytes()
     assert key not in content and JWT_SECRET.encode() not in content, "the nightly archive has no secret"
     assert b"REFRESH_WORKER_DATABASE" in content and b"SQLite format 3" in content, "it has all the rest"
+    sealed_beside_credentials(fixture, etc, archives, key)
     before = modes(machine)
     copy = shutil.copy(etc / "keys", fixture.folder / "copy-of-keys")
 
@@ -73,10 +74,10 @@ def configure(fixture, etc, state):
     (etc / "jwt").chmod(0o600)
 
 
-def run(etc, *words, expect=0):
+def run(etc, *words, expect=0, **variables):
     done = subprocess.run(
         [WORKER, "--config", etc / "worker.conf", *words], capture_output=True, text=True, timeout=60,
-        env={"PATH": os.environ["PATH"]},
+        env={"PATH": os.environ["PATH"], **variables},
     )
     assert done.returncode == expect, f"`{words[0]}` exits with {expect}; it wrote: {done.stderr}"
     return done
@@ -95,7 +96,7 @@ def refreshed(fixture):
 def keeps_two(fixture, etc, archives):
     """The command of the nightly timer; returns the archive that it made."""
     former = [archives / f"refresh-worker-202001{day:02}T030000Z.tar" for day in (1, 2, 3)]
-    killed = archives / (former[0].name + ".partial")
+    killed = archives / (former[0].name + ".partial-1f")
     for path in [*former, killed]:
         path.write_text("of an earlier night")
     made = json.loads(run(etc, "backup", "--archive", "--keep", "2", "--json", archives).stdout)
@@ -104,6 +105,17 @@ def keeps_two(fixture, etc, archives):
     assert left == [former[2], pathlib.Path(made["file"])], "two copies are left"
     assert made["other_files"] == [str(etc / "keys"), str(etc / "jwt")], "it names the files that a restore also needs"
     return left[1]
+
+
+def sealed_beside_credentials(fixture, etc, archives, key):
+    """An archive lacks a key ring that systemd passes, and says so."""
+    folder, archive = fixture.folder / "credentials", archives / "sealed.tar"
+    folder.mkdir()
+    ring = shutil.copy(etc / "keys", folder / "key-ring")
+    words = ["backup", "--archive", "--with-secrets", "--key-file", ring, archive]
+    told = run(etc, *words, CREDENTIALS_DIRECTORY=str(folder)).stdout
+    assert key not in archive.read_bytes() and JWT_SECRET.encode() in archive.read_bytes(), "credentials are left out"
+    assert "tokens stay sealed" in told and f"A restore also needs, from copies in another place: {ring}" in told, told
 
 
 def modes(machine):

@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Foundation
 import Storage
 import Testing
 
@@ -57,8 +58,10 @@ struct BackupTests {
             let configuration = "\(Setting.Name.jwtSecretFile.environmentName)=\(fixture.path("jwt"))\n"
             try fixture.write(configuration, to: "worker.conf")
             try fixture.write("the secret of the app's own tokens", to: "jwt")
+            try fixture.write("the hashes of services", to: "services")
             let context = try fixture.context([
                 (.config, fixture.path("worker.conf")), (.jwtSecretFile, fixture.path("jwt")),
+                (.servicesFile, fixture.path("services")),
             ])
             let file = fixture.path("copy.tar")
             let words = ["backup", "--archive", file] + (hasSecrets ? ["--with-secrets"] : [])
@@ -67,7 +70,71 @@ struct BackupTests {
             let text = String(decoding: try FileReader.system.read(file), as: UTF8.self)
             #expect(text.contains(configuration) && text.contains("SQLite format 3"))
             #expect(text.contains("app's own tokens") == hasSecrets)
+            #expect(text.contains("hashes of services") == hasSecrets)
             #expect(try fixture.names.filter { $0.hasPrefix("copy") } == ["copy.tar"])
+        }
+    }
+
+    @Test("credentials of systemd are not archived but named, and without the key ring tokens stay sealed")
+    func credentials() async throws {
+        try await OperatorFixture.with { fixture in
+            func restored(_ folder: String) throws -> (open: [String], secret: [String], credentials: [String]) {
+                try fixture.context([(.jwtSecretFile, fixture.path("jwt"))]).configuration
+                    .restoredFiles(credentialsDirectory: folder)
+            }
+            try fixture.write("client", to: "client-id")
+            let all = [fixture.keyFile, fixture.path("jwt")]
+            for folder in [fixture.root, fixture.root + "/"] {
+                #expect(try restored(folder).credentials == all + [fixture.path("client-id")])
+                #expect(try restored(folder).secret == [])
+            }
+            for folder in ["", String(fixture.root.dropLast())] {
+                #expect(try restored(folder).credentials == [])
+                #expect(try restored(folder).secret == all)
+            }
+            let configuration = try fixture.context().configuration
+            #expect(configuration.secrecy(ofCopyWith: all, hasSecrets: true).contains("every token in it can be used"))
+            let others = configuration.secrecy(ofCopyWith: [fixture.path("jwt")], hasSecrets: true)
+            #expect(others.contains("tokens stay sealed") && others.contains("other secrets in plain text"))
+            #expect(configuration.secrecy(ofCopyWith: [], hasSecrets: false) == "Its tokens stay sealed.")
+        }
+    }
+
+    @Test("a file is archived under its configured path, made absolute, with the links in it")
+    func linkedFolder() async throws {
+        try await OperatorFixture.with { fixture in
+            await (try fixture.openStore()).close()
+            try FileManager.default.createSymbolicLink(
+                atPath: fixture.path("link"),
+                withDestinationPath: fixture.root
+            )
+            let context = try fixture.context([(.database, fixture.path("link/grants.sqlite"))])
+            #expect(try await context.run(["backup", "--archive", fixture.path("copy.tar")]) == .success)
+            let name = try FileReader.system.read(fixture.path("copy.tar")).prefix { $0 != 0 }
+            #expect("/" + String(decoding: name, as: UTF8.self) == fixture.path("link/grants.sqlite"))
+            #expect(FileStatus.restorable("/a/./b/../c//d") == "/a/c/d")
+            #expect(FileStatus.restorable("d/e") == FileStatus.absolute(".") + "/d/e")
+        }
+    }
+
+    @Test("a certificate in one file with its key is a secret, under each of its names")
+    func combinedCertificate() async throws {
+        try await OperatorFixture.with { fixture in
+            try fixture.write("CERTIFICATE, PRIVATE KEY", to: "both.pem")
+            try fixture.write("CERTIFICATE", to: "other.pem")
+            try FileManager.default.createSymbolicLink(
+                atPath: fixture.path("link.pem"),
+                withDestinationPath: fixture.path("both.pem")
+            )
+            func restored(_ certificate: String) throws -> (open: [String], secret: [String], credentials: [String]) {
+                try fixture.context([
+                    (.internalCertificate, fixture.path(certificate)), (.internalKey, fixture.path("both.pem")),
+                ]).configuration.restoredFiles(credentialsDirectory: nil)
+            }
+            let secret = [fixture.keyFile, fixture.path("both.pem")]
+            #expect(try restored("both.pem") == ([], secret, []))
+            #expect(try restored("link.pem") == ([], secret + [fixture.path("link.pem")], []))
+            #expect(try restored("other.pem") == ([fixture.path("other.pem")], secret, []))
         }
     }
 
@@ -83,16 +150,51 @@ struct BackupTests {
         }
     }
 
+    @Test("what a killed backup has left goes at the next one of this name, and what a process holds stays")
+    func leftovers() async throws {
+        try await OperatorFixture.with { fixture in
+            await (try fixture.openStore()).close()
+            let start = "copy.tar.partial-archive-"
+            let others = [start + "2e", start + "2e.database", start + "notes", "copy.tar.partial-5c", "copy.tar.gpg"]
+            let remains = [start + "1f", start + "1f.database", start + "3d.database"]
+            for name in others + remains { try fixture.write("of an earlier backup", to: name) }
+            let running = try #require(try SpillFile.openIfThere(fixture.path(start + "2e")))
+            #expect(try running.tryLock())
+            let context = try fixture.context()
+            #expect(try await context.run(["backup", "--archive", fixture.path("copy.tar")]) == .success)
+            let names = try withExtendedLifetime(running) { try fixture.names }
+            #expect(names.filter { $0.hasPrefix("copy") } == (others + ["copy.tar"]).sorted())
+        }
+    }
+
     @Test("the latest copies stay, and remains of a killed backup for a day")
     func series() {
         let now = Timestamp(milliseconds: 1_800_000_000_000)
         let names = (0..<4).map { BackupSeries.name(at: now - .seconds(86_400 * $0), ending: ".tar") }
         #expect(names[0] == "refresh-worker-20270115T080000Z.tar")
-        let others = [names[3] + ".partial", names[0] + ".database", "refresh-worker-notes.tar", "grants.sqlite"]
+        let others = [names[3] + ".partial-1f", names[0] + ".partial-1f.database", "grants.sqlite"]
         let removed = BackupSeries.superfluous(among: names + others, keeping: 2, ending: ".tar", at: now)
-        #expect(removed == [names[3], names[2], names[3] + ".partial"])
+        #expect(removed == [names[3], names[2], names[3] + ".partial-1f"])
         #expect(BackupSeries.superfluous(among: names, keeping: 4, ending: ".tar", at: now) == [])
         #expect(BackupSeries.superfluous(among: names, keeping: 1, ending: ".sqlite", at: now) == [])
+    }
+
+    @Test("files of the operator stay beside the copies, and so does the copy just made")
+    func othersInFolder() {
+        let now = Timestamp(milliseconds: 1_800_000_000_000)
+        func copy(_ days: Int64) -> String { BackupSeries.name(at: now + .seconds(86_400 * days), ending: ".tar") }
+        let others = [
+            "refresh-worker-20260101T030000Z.tar.gpg", "refresh-worker-2026-before-upgrade.tar.gz",
+            "refresh-worker-before-migration.tar", "refresh-worker-2026010aT030000Z.tar",
+        ]
+        func removed(_ copies: [String], keeping count: Int) -> [String] {
+            BackupSeries.superfluous(among: copies + others, keeping: count, ending: ".tar", at: now)
+        }
+        #expect(removed([copy(0)], keeping: 1) == [])
+        // The clock was ahead once.
+        let copies = [copy(-2), copy(-1), copy(0), copy(30)]
+        #expect(removed(copies, keeping: 3) == [copy(30)])
+        #expect(removed(copies, keeping: 1) == [copy(30), copy(-2), copy(-1)])
     }
 
     @Test(

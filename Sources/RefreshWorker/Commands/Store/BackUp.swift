@@ -31,7 +31,7 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            "refresh-worker backup /var/backups/grants.sqlite": "a copy for tonight",
+            "refresh-worker backup /var/lib/refresh-worker/copy.sqlite": "a copy for tonight",
             "refresh-worker backup --archive --keep 14 /var/lib/refresh-worker/backups": "every night, for two weeks",
             "refresh-worker backup --archive --with-secrets /var/lib/refresh-worker/all.tar":
                 "everything, to move to another machine",
@@ -54,18 +54,15 @@ extension Command {
         guard context.inputs.files.exists(database) else {
             throw CommandError(missing: context.configuration.database)
         }
-        let (plain, secret) = context.configuration.restoredFiles(
+        let (plain, secret, credentials) = context.configuration.restoredFiles(
             credentialsDirectory: context.inputs.environment[Setting.credentialsDirectoryName]
         )
-        let files = isArchive ? plain + (arguments.has("with-secrets") ? secret : []) : []
-        try await context.copyDatabase(database, to: isArchive ? file + ".database" : file)
+        let hasSecrets = arguments.has("with-secrets")
+        let files = isArchive ? plain + (hasSecrets ? secret : []) : []
         if isArchive {
-            defer { _ = unsafe unlink(file + ".database") }
-            do {
-                try await BlockingCallQueue.files.run { try archive(files, andCopyOf: database, in: file) }
-            } catch {
-                throw CommandError(.cannotCreate, "\(file) was not made: \(error)")
-            }
+            try await context.archive(files, andCopyOf: database, in: file)
+        } else {
+            try await context.copyDatabase(database, to: file)
         }
         var removed: [String] = []
         if let keep {
@@ -74,19 +71,12 @@ extension Command {
             for name in removed { try SpillFile.remove("\(arguments.operand)/\(name)") }
         }
         let bytes = try FileStatus.of(file)?.size ?? 0
-        let missing = (isArchive ? [] : plain) + (arguments.has("with-secrets") ? [] : secret)
-        let others = missing.joined(separator: ", ")
-        let secrecy =
-            if arguments.has("with-secrets") {
-                "It holds keys in plain text, with which every token in it can be used: encrypt it."
-            } else if missing.isEmpty {
-                "Its tokens stay sealed."
-            } else {
-                "Its tokens stay sealed. A restore also needs, from copies in another place: \(others)"
-            }
+        let missing = (isArchive ? [] : plain) + (hasSecrets ? [] : secret) + credentials
         let text = [
             "copied the database\(files.map { ", \($0)" }.joined()) to \(file), \(bytes.inBytes)",
-            secrecy,
+            context.configuration.secrecy(ofCopyWith: files, hasSecrets: hasSecrets && !secret.isEmpty),
+            missing.isEmpty
+                ? nil : "A restore also needs, from copies in another place: \(missing.joined(separator: ", "))",
             removed.isEmpty ? nil : "removed \(removed.joined(separator: ", "))",
         ]
         context.answer(text.compactMap(\.self).joined(separator: "\n")) { line in
@@ -97,20 +87,6 @@ extension Command {
             line.array("removed") { array in removed.forEach { array.element($0) } }
         }
         return .success
-    }
-
-    /// Writes the archive under a name of its own, and gives it the file's name when it is complete.
-    private static func archive(_ files: [String], andCopyOf database: String, in file: String) throws {
-        let temporary = file + ".partial"
-        let archive = try BackupArchive(creating: temporary)
-        do {
-            try archive.add(FileStatus.restorable(database), contentOf: file + ".database")
-            for path in files { try archive.add(FileStatus.restorable(path)) }
-            try archive.publish(as: file)
-        } catch {
-            unsafe unlink(temporary)
-            throw error
-        }
     }
 
     /// Throws errors that are clearer than SQLite's own.
@@ -128,13 +104,37 @@ extension Command {
         guard FileStatus.mayWrite(folder) else {
             throw CommandError(
                 .cannotCreate,
-                "\(file) cannot be created, because this user may not write in \(folder): choose another folder"
+                """
+                \(file) cannot be created, because user \(BackupArchive.nameOfCurrentUser) may not write in \(folder): \
+                choose another folder
+                """
             )
         }
     }
 }
 
 extension CommandContext {
+    /// Writes the archive under a name of its own, and gives it the file's name when it is complete.
+    fileprivate func archive(_ files: [String], andCopyOf database: String, in file: String) async throws {
+        func made<Result>(_ make: () async throws -> Result) async throws(CommandError) -> Result {
+            do {
+                return try await make()
+            } catch {
+                throw CommandError(.cannotCreate, "\(file) was not made: \(error)")
+            }
+        }
+        let archive = try await made { try BackupArchive(for: file) }
+        defer { archive.removeTemporaries() }
+        try await copyDatabase(database, to: archive.databaseCopy)
+        try await made {
+            try await BlockingCallQueue.files.run {
+                try archive.add(database, contentOf: archive.databaseCopy)
+                for path in files { try archive.add(path) }
+                try archive.publish(as: file)
+            }
+        }
+    }
+
     fileprivate func copyDatabase(_ database: String, to file: String) async throws {
         let progress = TerminalProgress()
         let store = try await openFile(database, time: time)

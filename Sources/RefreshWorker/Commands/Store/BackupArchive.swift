@@ -7,22 +7,62 @@ import Glibc
 ///
 /// Written in the form of POSIX (https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html, ustar), which every
 /// tar reads. The kernel copies the contents, so that no secret passes through this process.
-struct BackupArchive: ~Copyable {
+final class BackupArchive: Sendable {
     private static let blockSize = 512
+    /// What follows a file's name in those of its temporary files, before a random number.
+    ///
+    /// That of a plain copy is another, because its file is not locked.
+    private static let temporaryEnding = ".partial-archive-"
 
     private let descriptor: Int32
     private let path: String
 
-    /// Creates the file, which only its owner can read.
-    init(creating path: String) throws(SystemCallError) {
+    /// A name for the copy of the database that the archive is made from.
+    var databaseCopy: String { path + ".database" }
+
+    /// Creates a file that only its owner can read, beside the one that it becomes, and removes what a killed process
+    /// has left there.
+    init(for file: String) throws {
+        try Self.removeLeftovers(of: file)
+        path = file + Self.temporaryEnding + String(SystemRandom().nextBits(), radix: 16)
         descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemCallError(call: "open of \(path)", code: errno) }
-        self.path = path
+        // Locked until it is closed. Before that, another process can take it for a leftover.
+        let isLocked = flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
+        var facts = stat()
+        guard isLocked, unsafe fstat(descriptor, &facts) == 0, facts.st_nlink > 0 else {
+            throw FileError("another backup to \(file) began at the same time", path: path)
+        }
     }
 
     deinit { close(descriptor) }
 
-    /// Adds a file under an absolute path.
+    /// Removes the temporary files of archives that no process has open.
+    private static func removeLeftovers(of file: String) throws(SystemCallError) {
+        let (folder, beginning) = (FileStatus.folder(of: file), file + temporaryEnding)
+        for name in try SpillFile.names(in: folder) {
+            let path = file.contains("/") ? "\(folder == "/" ? "" : folder)/\(name)" : name
+            guard path.hasPrefix(beginning) else { continue }
+            let archive = beginning + path.dropFirst(beginning.count).prefix(while: \.isHexDigit)
+            do throws(SystemCallError) {
+                // Kept open, so that the lock holds until the file is removed.
+                let held = try SpillFile.openIfThere(archive)
+                guard archive != beginning, try held?.tryLock() ?? true else { continue }
+                try withExtendedLifetime(held) { () throws(SystemCallError) in try SpillFile.remove(path) }
+            } catch {
+                // It belongs to another user. The new file gets another name.
+                continue
+            }
+        }
+    }
+
+    /// Removes the temporary files.
+    func removeTemporaries() {
+        unsafe unlink(path)
+        unsafe unlink(databaseCopy)
+    }
+
+    /// Adds a file under its absolute path.
     ///
     /// The content can come from a copy of it.
     func add(_ file: String, contentOf copy: String? = nil) throws {
@@ -36,7 +76,7 @@ struct BackupArchive: ~Copyable {
         guard unsafe fstat(input, &content) == 0 else { throw SystemCallError(call: "fstat of \(source)", code: errno) }
         guard content.st_mode & S_IFMT == S_IFREG else { throw FileError("\(source) is no file", path: source) }
         let header = TarHeader(
-            path: file,
+            path: FileStatus.restorable(file),
             mode: facts.st_mode & 0o7777,
             user: (facts.st_uid, Self.name(ofUser: facts.st_uid)),
             group: (facts.st_gid, Self.name(ofGroup: facts.st_gid)),
@@ -62,7 +102,7 @@ struct BackupArchive: ~Copyable {
     /// Writes the end, and gives the durable file its name.
     ///
     /// An existing file is never replaced.
-    consuming func publish(as name: String) throws(SystemCallError) {
+    func publish(as name: String) throws(SystemCallError) {
         try write([UInt8](repeating: 0, count: 2 * Self.blockSize))
         guard fsync(descriptor) == 0 else { throw SystemCallError(call: "fsync of \(path)", code: errno) }
         guard unsafe link(path, name) == 0 else { throw SystemCallError(call: "link to \(name)", code: errno) }
@@ -80,6 +120,11 @@ struct BackupArchive: ~Copyable {
             guard count >= 0 else { throw SystemCallError(call: "write to \(path)", code: errno) }
             written += count
         }
+    }
+
+    static var nameOfCurrentUser: String {
+        let name = name(ofUser: geteuid())
+        return name.isEmpty ? "\(geteuid())" : name
     }
 
     /// A name finds the user on a machine where it has another number.
@@ -152,24 +197,45 @@ struct TarHeader {
 }
 
 extension Configuration {
-    /// The files beside the database that a restore needs, without systemd's credentials.
+    /// The files beside the database that a restore needs.
     ///
-    /// The secret ones open or sign something. A services file has hashes of random credentials.
-    func restoredFiles(credentialsDirectory: String?) -> (open: [String], secret: [String]) {
-        func paths(_ files: [String?]) -> [String] {
-            files.compactMap(\.self).filter { file in credentialsDirectory.map { !file.hasPrefix($0) } ?? true }
-        }
+    /// The secret ones open, sign or seal something, as the services file seals what the status page keeps. Credentials
+    /// are not archived: systemd makes them from files elsewhere.
+    func restoredFiles(
+        credentialsDirectory: String?
+    ) -> (open: [String], secret: [String], credentials: [String]) {
+        let folder = credentialsDirectory.flatMap { $0.isEmpty ? nil : $0.hasSuffix("/") ? $0 : $0 + "/" }
+        func isCredential(_ file: String) -> Bool { folder.map { file.hasPrefix($0) } ?? false }
         let keySets = appKeys.map { location -> String? in if case .file(let path) = location { path } else { nil } }
+        let clientID = folder.map { $0 + "client-id" }.flatMap { FileStatus.mayRead($0) ? $0 : nil }
+        let others = ([configurationFile, caFile, internalCertificateFile] + keySets).compactMap(\.self)
+        let opening = [
+            keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, servicesFile, internalKeyFile,
+        ].compactMap(\.self)
+        // A certificate can be in one file with its key, or a link to that.
+        let targets = Set(opening.map(FileStatus.absolute))
+        let open = others.filter { !targets.contains(FileStatus.absolute($0)) }
+        let secret = opening + others.filter { !open.contains($0) && !opening.contains($0) }
         return (
-            paths([configurationFile, caFile, internalCertificateFile, servicesFile] + keySets),
-            paths([keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, internalKeyFile])
+            open.filter { !isCredential($0) }, secret.filter { !isCredential($0) },
+            (secret + open + [clientID].compactMap(\.self)).filter(isCredential)
         )
+    }
+
+    /// Says what someone who reads a copy with these files can do.
+    func secrecy(ofCopyWith files: [String], hasSecrets: Bool) -> String {
+        if files.contains(keyFile) {
+            return "It holds keys in plain text, with which every token in it can be used: encrypt it."
+        }
+        return "Its tokens stay sealed." + (hasSecrets ? " It holds other secrets in plain text: encrypt it." : "")
     }
 }
 
 /// The copies that a nightly backup leaves in its folder.
 enum BackupSeries {
     private static let prefix = "refresh-worker-"
+    /// A time in a name: each zero stands for a digit.
+    private static let form = "00000000T000000Z"
 
     /// The name of a copy that was begun at an instant.
     ///
@@ -178,15 +244,27 @@ enum BackupSeries {
 
     /// Returns the names to remove: complete copies beyond the latest ones, and what a killed backup has left, once it is
     /// a day old.
+    ///
+    /// The copy of `now` stays. Those of a later time are from a clock that was ahead, so they count as the oldest.
     static func superfluous(among names: [String], keeping count: Int, ending: String, at now: Timestamp) -> [String] {
-        let own = names.filter { $0.hasPrefix(prefix) }.sorted()
-        let copies = own.filter { $0.count == name(at: now, ending: ending).count && $0.hasSuffix(ending) }
-        let former = name(at: now - .seconds(86_400), ending: "")
-        let leftovers = own.filter { $0.contains(ending + ".") && $0 < former }
-        return copies.dropLast(count) + leftovers
+        let own = names.sorted().compactMap { name in parts(of: name, ending: ending).map { (name: name, parts: $0) } }
+        let copies = own.filter { $0.parts.rest.isEmpty }
+        let older = copies.filter { $0.parts.stamp > stamp(now) } + copies.filter { $0.parts.stamp < stamp(now) }
+        let former = stamp(now - .seconds(86_400))
+        let leftovers = own.filter { $0.parts.stamp < former && $0.parts.rest.hasPrefix(".partial-") }
+        return (older.dropLast(count - 1) + leftovers).map { $0.name }
     }
 
-    private static func stamp(_ time: Timestamp) -> String {
-        time.iso8601Seconds.filter { $0 != "-" && $0 != ":" }
+    /// Returns the time in a copy's name and what follows its ending, or `nil` if the name is of another file.
+    private static func parts(of name: String, ending: String) -> (stamp: Substring, rest: Substring)? {
+        let stamp = name.dropFirst(prefix.count).prefix(form.count)
+        let beginning = "\(prefix)\(stamp)\(ending)"
+        let isTime = zip(stamp, form).allSatisfy { $1 == "0" ? $0.isASCII && $0.isNumber : $0 == $1 }
+        guard name.hasPrefix(beginning), stamp.count == form.count, isTime else { return nil }
+        return (stamp, name.dropFirst(beginning.count))
+    }
+
+    private static func stamp(_ time: Timestamp) -> Substring {
+        Substring(time.iso8601Seconds.filter { $0 != "-" && $0 != ":" })
     }
 }

@@ -64,12 +64,16 @@ struct FileStatus: Equatable, Sendable {
         return unsafe String(cString: resolved)
     }
 
-    /// Returns the absolute path without links among its folders.
+    /// Returns the absolute path, in which links stay.
     ///
-    /// A link in the last place stays: a file that is restored to this path is found under the configured name.
+    /// A file that is restored to this path is found under the configured name, on a machine without these links too.
     static func restorable(_ path: String) -> String {
-        let folder = absolute(folder(of: path))
-        return (folder == "/" ? "" : folder) + "/" + (path.split(separator: "/").last ?? "")
+        var parts: [Substring] = []
+        for part in (path.hasPrefix("/") ? path : "\(absolute("."))/\(path)").split(separator: "/") where part != "." {
+            // tar restores no path that has this part.
+            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        return "/" + parts.joined(separator: "/")
     }
 
     /// Returns the path that symbolic links lead to.
