@@ -397,7 +397,7 @@ def full_log(it):
 
 @check("a backup is restored as docs/operate.md says")
 def restore(it):
-    it.documented("systemctl stop refresh-worker refresh-worker-once.timer")
+    it.documented("systemctl stop refresh-worker.socket refresh-worker refresh-worker-once.timer")
     it.documented("rm -f /var/lib/refresh-worker/grants.sqlite-wal /var/lib/refresh-worker/grants.sqlite-shm")
     it.shell("cd /var/lib/refresh-worker && tar --extract --file backup.tar --directory /")
     it.call("systemctl", "start", SERVICE)
