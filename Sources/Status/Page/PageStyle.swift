@@ -81,7 +81,8 @@ extension StatusPage {
         .mark.soon circle { fill: #9a5b00; }
         .mark.tomorrow circle { fill: #0a50c2; }
         .mark.neutral circle { fill: #5f6b7a; }
-        .label { display: inline-block; padding: 0 .5rem; border-radius: 1rem; font-size: .875rem; font-weight: 600; }
+        .label { display: inline-block; padding: 0 .5rem; border-radius: 1rem; font-size: .875rem; font-weight: 600;
+          white-space: nowrap; }
         .label.good { background: var(--good-back); color: var(--good); }
         .label.bad { background: var(--bad-back); color: var(--bad); }
         .label.soon { background: var(--soon-back); color: var(--soon); }
