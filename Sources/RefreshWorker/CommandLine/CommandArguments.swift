@@ -129,8 +129,9 @@ struct CommandArguments: Sendable {
     func seconds(_ option: String) -> Duration { .seconds(Int(needed(option)) ?? 0) }
 
     /// Subtracts the time span of a flag from now, or returns `nil` if the flag is not given.
-    func instant(_ option: String, before now: Timestamp) -> Timestamp? {
-        self[option].flatMap { try? SettingValue.span($0) }.map { now - $0 }
+    func instant(_ option: String, before now: Timestamp) throws(InputError) -> Timestamp? {
+        guard let span = self[option] else { return nil }
+        return now - (try SettingValue.span(span))
     }
 
     /// Returns the value of a flag that the command needs, or that has a default.

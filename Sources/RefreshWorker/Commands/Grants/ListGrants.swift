@@ -58,7 +58,7 @@ extension Command {
             reason: arguments["reason"].map { GrantReason(rawValue: $0) },
             clientID: arguments["client"],
             isExpired: arguments.has("expired"),
-            since: arguments.instant("since", before: context.time.now)
+            since: try arguments.instant("since", before: context.time.now)
         )
         let email = arguments["email"]
         let vault = arguments.has("unreadable") ? try context.openVault() : nil
