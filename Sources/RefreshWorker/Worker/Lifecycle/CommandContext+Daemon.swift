@@ -18,6 +18,7 @@ extension CommandContext {
         // Before the signal handlers are installed, so that SIGTERM still ends a worker that waits.
         try await waitingForDatabase(notifier) { try await worker.heartbeat.report() }
         await worker.engine.daemonBegins(waitingSince: began)
+        // The check before the listeners opened might be too old by now.
         await worker.database.check()
         let signals = await SignalStream.start()
         worker.metrics.record(.started(mode: "daemon"))
@@ -30,6 +31,8 @@ extension CommandContext {
         let vault = try openVault()
         let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
         var worker = try WorkerParts(self, store: store, vault: vault, notifier: notifier)
+        // The listeners answer at once, and would refuse an operator while the database is not checked.
+        await worker.database.check()
         try worker.openListeners()
         return worker
     }
