@@ -17,7 +17,7 @@ SOURCES := $(shell find -L Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build pages test sanitize sanitized fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package release release-check release-programs tested install \
+.PHONY: run build pages test sanitize sanitized sanitized-tests trials fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package release release-check release-programs tested install \
 	uninstall deb clean bench bench-check fleet help toolchain packages FORCE
 
 help: ## list the targets
@@ -86,19 +86,25 @@ fleet: toolchain packages ## simulate the schedule of up to 100 million grants, 
 CHECK = $(MAKE) --no-print-directory SEED=1 RELEASE=1
 check: toolchain packages ## run everything that a change must pass
 	@scripts/ensure-python-tools
-	@$(CHECK) lint release-programs
-# The scenarios mostly wait. Beside them the tests are built, at the lowest priority, and openapi runs. What needs a
-# quiet machine comes later.
+	@$(CHECK) --jobs=2 lint release-programs
+# The scenarios mostly wait. Beside them the tests are built, at the lowest priority, and openapi runs.
 	@NEXT_WORKER=none $(CHECK) --jobs=3 scenarios openapi sanitized
-	@$(CHECK) sanitize fuzz faults-short
-# These need a debug build as the next version, and that of .build/debug can be of another commit.
-	@NEXT_WORKER=$(CURDIR)/.build/address/debug/refresh-worker ASAN_OPTIONS=detect_leaks=0 \
-		$(CHECK) scenarios SCENARIOS='rolling_upgrade upgrade_on_one_machine'
-	@$(CHECK) release check-units check-alerts check-docs check-package bench-check
+# The tests need both processors, and what runs beside them waits half of its time.
+	@$(CHECK) --jobs=2 sanitized-tests trials
 
 sanitized: toolchain packages
 	@mkdir -p .build
 	@nice -n 19 scripts/build-sanitized >.build/sanitized.log || { cat .build/sanitized.log; exit 1; }
+
+sanitized-tests: toolchain packages
+	@nice -n 5 $(CHECK) sanitize fuzz
+
+# The upgrades need a debug build as the next version, and that of .build/debug can be of another commit.
+trials: toolchain packages
+	@$(CHECK) faults-short
+	@NEXT_WORKER=$(CURDIR)/.build/address/debug/refresh-worker ASAN_OPTIONS=detect_leaks=0 \
+		$(CHECK) scenarios SCENARIOS='rolling_upgrade upgrade_on_one_machine'
+	@$(CHECK) release check-units check-alerts check-docs check-package bench-check
 
 format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks Examples

@@ -149,14 +149,17 @@ class WebUser(Phone):
 
 
 class Crowd:
-    """Phones that take turns, as fast as a few threads can drive them."""
+    """Phones that take turns: as fast as a few threads can drive them while a scenario waits for them, else slower, so
+    that the machine has time for what they call."""
 
+    PAUSE = 0.1
     # More threads only take the interpreter from the former backends, which run in this process too.
     def __init__(self, threads=4):
         self.phones = []
         self.queue = collections.deque()
         self.problems = []
         self.ended = threading.Event()
+        self.pause = self.PAUSE
         self.threads = [threading.Thread(target=self.drive, daemon=True) for _ in range(threads)]
 
     def add(self, phone):
@@ -180,16 +183,19 @@ class Crowd:
                 self.problems.append(f"{type(problem).__name__}: {type(phone).__name__} {phone.address}: {problem}")
             phone.rounds += 1
             self.queue.append(phone)
+            self.ended.wait(self.pause)
 
     def wait(self, message, condition=None, rounds=1):
         """Waits until each phone has completed `rounds` more rounds and meets the condition."""
         goals = [(phone, phone.rounds + rounds + 1) for phone in list(self.phones)]
+        self.pause = 0
         wait_for(
             lambda: self.problems or all(
                 phone.rounds >= goal and (condition is None or condition(phone)) for phone, goal in goals
             ),
             300, f"every phone: {message}",
         )
+        self.pause = self.PAUSE
         self.check(message)
 
     def check(self, message):
