@@ -110,7 +110,6 @@ package struct StatusPage: Sendable {
         } else {
             concernsSection
             if lookup == nil { countSections }
-            runbookSection
         }
     }
 
