@@ -96,11 +96,11 @@ struct UserLookupTests {
         let id = try await fixture.add(accessToken: nil)
         fixture.endpoint.setVerdict(.endpointFault(code: "http_503"))
         _ = await fixture.send()
-        guard case .found(let grant, let history, let orders) = try await lookup(Self.user) else {
+        guard case .found(let grant, let history, let buttons) = try await lookup(Self.user) else {
             Issue.record("the user was not found")
             return
         }
-        #expect(grant.id == id && grant.state == .retrying && orders.isEmpty)
+        #expect(grant.id == id && grant.state == .retrying && buttons.isEmpty)
         #expect(history.first?.to == .retrying)
         #expect(audit == ["jane found \(id)"])
     }
@@ -177,7 +177,7 @@ struct UserLookupTests {
     }
 
     /// The sealed texts of the buttons on a user's page: retry and disconnect.
-    private func orders(_ authorization: String = boss) async throws -> [String] {
+    private func buttons(_ authorization: String = boss) async throws -> [String] {
         let page = String(decoding: try await send(Self.user, authorization).body, as: UTF8.self)
         return page.matches(of: /name="change" value="([^"]+)"/).map { String($0.1) }
     }
@@ -185,16 +185,16 @@ struct UserLookupTests {
     @Test("a button changes the grant that its page showed, and no later one")
     func change() async throws {
         let id = try await fixture.add()
-        let orders = try await orders()
-        #expect(orders.count == 2)
-        for order in orders {
-            let response = try await post("change=\(order)", Self.boss)
+        let buttons = try await buttons()
+        #expect(buttons.count == 2)
+        for button in buttons {
+            let response = try await post("change=\(button)", Self.boss)
             #expect(response.status == 303 && response.header("Location") == "users?grant=\(id)")
         }
         let grant = try #require(try await fixture.store.grant(id))
         #expect(grant.state == .disconnected && grant.reason == .userRequest)
-        for order in orders { #expect(try await post("change=\(order)", Self.boss).status == 409) }
-        #expect(try await self.orders().isEmpty)
+        for button in buttons { #expect(try await post("change=\(button)", Self.boss).status == 409) }
+        #expect(try await self.buttons().isEmpty)
         let changes = fixture.audit.lines(of: "manage").map { line in
             ["service", "operation", "outcome"].map { line[$0]?.string ?? "" }.joined(separator: " ")
         }
@@ -206,21 +206,23 @@ struct UserLookupTests {
     @Test("a form without the sealed text of the operator's own page changes nothing")
     func forgery() async throws {
         let id = try await fixture.add()
-        let order = try #require(try await orders().last)
+        let button = try #require(try await buttons().last)
         let handle = try UserHandle.make(
             of: "disconnect \(id) 1",
             for: try #require(fixture.services.service(presenting: VendingFixture.managingOperatorCredential))
         )
-        let forms = ["change=", "change=disconnect", "change=\(order.dropLast())", "change=\(order)&change=\(order)"]
+        let forms = [
+            "change=", "change=disconnect", "change=\(button.dropLast())", "change=\(button)&change=\(button)",
+        ]
         for form in forms + ["change=\(handle.dropFirst(4))"] {
             #expect(try await post(form, Self.boss).status == 403, "\(form)")
         }
         for other in [Self.jane, Self.joe, "Bearer \(VendingFixture.managerCredential)"] {
-            #expect(try await post("change=\(order)", other).status == 403)
+            #expect(try await post("change=\(button)", other).status == 403)
         }
-        #expect(try await post("change=\(order)", "Bearer wrong").status == 401)
+        #expect(try await post("change=\(button)", "Bearer wrong").status == 401)
         let foreign = [("Sec-Fetch-Site", "cross-site")]
-        #expect(try await post("change=\(order)", Self.boss, headers: foreign).status == 403)
+        #expect(try await post("change=\(button)", Self.boss, headers: foreign).status == 403)
         #expect(try await fixture.store.grant(id)?.state == .active)
         #expect(fixture.audit.lines(of: "manage").isEmpty)
     }
