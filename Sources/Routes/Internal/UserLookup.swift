@@ -74,17 +74,15 @@ struct UserLookup: Sendable {
 
     /// Performs the change that an operator confirmed on the page, and returns the grant.
     ///
-    /// The page might be old: nothing is changed if the grant got another refresh token before this request.
+    /// The page might be old: the transaction of the change first checks that the grant is still the one it showed.
     func change(_ request: ServerRequest, by administration: AdministrationHandler) async throws(APIError) -> GrantID {
         let (service, change, user) = try await answer(request) { service -> Found<(Service, SealedChange, String)> in
             let change = try request.form.only("change").flatMap { try SealedChange($0, by: service) }
             guard let change else { throw APIError.foreignForm }
-            guard let grant = try await store.grant(change.grant), grant.generation == change.generation else {
-                throw APIError.oldPage
-            }
+            guard let grant = try await store.grant(change.grant) else { throw APIError.oldPage }
             return ("confirmed", grant.id, (service, change, grant.userID))
         }
-        _ = try await administration.perform(change.operation, request, user: user, by: service)
+        _ = try await administration.perform(change.operation, request, user: user, by: service, checking: change.check)
         return change.grant
     }
 
@@ -141,19 +139,19 @@ struct UserLookup: Sendable {
 
 /// A change of a grant that a button of the page stands for.
 ///
-/// It is sealed for one operator, as a handle is, so that no other site can make a form with it. It names the version
-/// of the refresh token that the operator saw.
+/// It is sealed for one operator, as a handle is, so that no other site can make a form with it.
 private struct SealedChange {
     let operation: AdministrationHandler.Operation
     let grant: GrantID
-    let generation: Int64
+    /// The grant's ``version(of:)`` that the operator saw.
+    let version: String
 
     /// Returns the texts of the buttons that make sense for a grant, for an operator who may manage it.
     static func all(of grant: Grant, for service: Service) throws -> [StatusPage.Change: String] {
         guard service.isManager, grant.state != .disconnected else { return [:] }
         return try StatusPage.Change.allCases.reduce(into: [:]) { buttons, change in
             guard change == .disconnect || !grant.state.endsRefreshes else { return }
-            let sealed = try key(of: service).seal("\(change.rawValue) \(grant.id) \(grant.generation)")
+            let sealed = try key(of: service).seal("\(change.rawValue) \(grant.id) \(version(of: grant))")
             buttons[change] = Base64URL.encode(sealed)
         }
     }
@@ -161,12 +159,20 @@ private struct SealedChange {
     /// Opens a text of the page, or returns `nil` for any other text.
     init?(_ text: String, by service: Service) throws {
         guard service.isManager, let sealed = Base64URL.decode(text[...]),
-            let parts = try Self.key(of: service).open(sealed)?.split(separator: " "), parts.count == 3,
+            let parts = try Self.key(of: service).open(sealed)?.split(separator: " ", maxSplits: 2), parts.count == 3,
             let operation = AdministrationHandler.Operation(rawValue: String(parts[0])),
-            let grant = GrantID(String(parts[1])), let generation = Int64(parts[2])
+            let grant = GrantID(String(parts[1]))
         else { return nil }
-        (self.operation, self.grant, self.generation) = (operation, grant, generation)
+        (self.operation, self.grant, version) = (operation, grant, String(parts[2]))
     }
+
+    /// Throws if the user's stored grant is not as the operator saw it.
+    func check(_ stored: Grant?) throws {
+        guard let stored, stored.id == grant, Self.version(of: stored) == version else { throw APIError.oldPage }
+    }
+
+    /// Differs after each reconnection of a grant that had ended, also if the app brought no other refresh token.
+    private static func version(of grant: Grant) -> String { "\(grant.generation) \(grant.since.milliseconds)" }
 
     /// No service has a name with a space, so that a handle is never a change.
     private static func key(of service: Service) -> TextSealingKey {
@@ -192,7 +198,7 @@ extension MetricsEvent {
                 outcome,
                 """
                 `found`, `not_found` (the user has no grant), `listed` (a page of grants), `confirmed` (a change, which \
-                makes lines `manage` too), `changed` (the grant has changed since), `forbidden`, `invalid_request`, \
+                makes lines `manage` too), `changed` (the grant is gone), `forbidden`, `invalid_request`, \
                 `store_unavailable` or `audit_unavailable`
                 """
             )

@@ -3,13 +3,14 @@ import Foundation
 import GoogleOAuth
 import Scheduler
 import Status
-import Storage
 import Telemetry
 import TestSupport
 import Testing
 
+@testable import Crypto
 @testable import HTTPServer
 @testable import Routes
+@testable import Storage
 
 @Suite("Looking up a user", .timeLimit(.minutes(10)))
 struct UserLookupTests {
@@ -198,9 +199,40 @@ struct UserLookupTests {
         let changes = fixture.audit.lines(of: "manage").map { line in
             ["service", "operation", "outcome"].map { line[$0]?.string ?? "" }.joined(separator: " ")
         }
-        #expect(
-            changes == ["boss retry allowed", "boss retry done", "boss disconnect allowed", "boss disconnect done"]
-        )
+        let expected = ["done", "changed"].flatMap { outcome in
+            ["boss retry allowed", "boss retry \(outcome)", "boss disconnect allowed", "boss disconnect \(outcome)"]
+        }
+        #expect(changes == expected)
+    }
+
+    @Test("a button leaves a connection alone that the user makes while it is pressed", arguments: [true, false])
+    func reconnected(bringsToken: Bool) async throws {
+        let id = try await fixture.add()
+        let token = try fixture.vault.seal(refreshToken: Secret("1//new"), for: id)
+        if !bringsToken {
+            try await fixture.change { $0.requireSignIn(reason: .invalidGrant, at: fixture.time.now) }
+        }
+        for index in try await buttons().indices {
+            let button = try await buttons()[index]
+            fixture.time.advance(by: .milliseconds(1))
+            fixture.store.beforeTransaction { [fixture] in
+                fixture.store.beforeTransaction {}
+                await #expect(throws: Never.self) {
+                    try await fixture.change { grant in
+                        grant.reconnect(
+                            IncomingTokens(clientID: "client", refreshToken: bringsToken ? token : nil),
+                            replacesRefreshToken: bringsToken,
+                            switchesAccount: false,
+                            dueAt: fixture.time.now + .seconds(3600),
+                            at: fixture.time.now
+                        )
+                    }
+                }
+            }
+            #expect(try await post("change=\(button)", Self.boss).status == 409)
+            let grant = try #require(try await fixture.store.grant(id))
+            #expect(grant.state == .active && grant.dueAt == fixture.time.now + .seconds(3600))
+        }
     }
 
     @Test("a form without the sealed text of the operator's own page changes nothing")
