@@ -107,7 +107,8 @@ def looks_good(browser, url, scheme, name, size):
         page.get_by_text("The figures as tables").click()
         expect_accessible(page)
         expect_no_overflow(page)
-        assert page.title().startswith("Users "), "the title begins with the verdict"
+        title, verdict = page.evaluate("[document.title, document.querySelector('h1').textContent]")
+        assert re.fullmatch(verdict + ": [0-9]+ concerns? – refresh-worker", title), "the title begins with the verdict"
         for heading in ("Concerns", "Grants", "Services", "Clients", "Workers", "State changes", "Waiting notices"):
             assert page.get_by_role("heading", name=heading, exact=True).count() == 1, f"{heading} is a section"
         rows = page.get_by_role("table").filter(has_text="retrying").first.get_by_role("row").all_inner_texts()
