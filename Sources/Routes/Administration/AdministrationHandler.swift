@@ -25,6 +25,9 @@ package struct AdministrationHandler: Sendable {
         ]
     }
 
+    /// Throws if a change must not be made to the user's stored grant.
+    typealias GrantCheck = @Sendable (Grant?) throws -> Void
+
     /// A response, and the grant as it is stored now.
     private typealias Change = (response: ServerResponse, grant: Grant?)
 
@@ -86,12 +89,13 @@ package struct AdministrationHandler: Sendable {
 
     /// Performs an operation once the audit's line is recorded.
     ///
-    /// A refusal is recorded too.
+    /// A refusal is recorded too. `check` is called in the transaction that disconnects or retries the grant.
     func perform(
         _ operation: Operation,
         _ request: ServerRequest,
         user: String?,
-        by service: Service
+        by service: Service,
+        checking check: @escaping GrantCheck = { _ in }
     ) async throws(APIError) -> ServerResponse {
         var grant: GrantID?
         do {
@@ -110,8 +114,8 @@ package struct AdministrationHandler: Sendable {
                 guard let stored else { throw APIError.noGrant }
                 return .object(headers: [ServerResponse.noStore]) { stored.writeWithWarnings(to: &$0, at: time.now) }
             case .put: change = try await put(request.body, for: user, by: service)
-            case .disconnect: change = try await disconnect(user)
-            case .retry: change = try await retry(user)
+            case .disconnect: change = try await disconnect(user, check)
+            case .retry: change = try await retry(user, check)
             case .deleteUser: change = try await delete(user)
             }
             await engine.storeChanged()
@@ -191,17 +195,23 @@ package struct AdministrationHandler: Sendable {
         return (response, grant)
     }
 
-    private func disconnect(_ user: String) async throws -> Change {
+    private func disconnect(_ user: String, _ check: @escaping GrantCheck) async throws -> Change {
         let now = time.now
-        let ending = try await database.store.transact { try GrantEnding.end(grantOfUser: user, in: $0, at: now) }
+        let ending = try await database.store.transact { transaction in
+            try check(transaction.grant(ofUser: user))
+            return try GrantEnding.end(grantOfUser: user, in: transaction, at: now)
+        }
         guard let ending else { throw APIError.noGrant }
         let end = ending.plannedEnd
         return (.object(headers: [ServerResponse.noStore]) { end.write(to: &$0, ofUser: user) }, ending.grant)
     }
 
-    private func retry(_ user: String) async throws -> Change {
+    private func retry(_ user: String, _ check: @escaping GrantCheck) async throws -> Change {
         let now = time.now
-        let outcome = try await database.store.transact { try GrantRetry.retry(grantOfUser: user, in: $0, at: now) }
+        let outcome = try await database.store.transact { transaction in
+            try check(transaction.grant(ofUser: user))
+            return try GrantRetry.retry(grantOfUser: user, in: transaction, at: now)
+        }
         guard let (grant, result) = outcome, grant.reason != .userDeleted else { throw APIError.noGrant }
         if let problem = result.problem(of: grant) { throw APIError.notRetried(result, grant, problem) }
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in

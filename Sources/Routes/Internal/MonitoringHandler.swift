@@ -85,14 +85,26 @@ package struct MonitoringHandler: Sendable {
 
     /// Observes the database until the task is cancelled, so that no request has to wait for it.
     package func run() async {
-        await time.repeat(every: Self.interval) { await refreshSnapshot() }
+        var isFailing = false
+        await time.repeat(every: Self.interval) {
+            let error = await refreshSnapshot()
+            if let error, !isFailing {
+                log.diagnostics.warning("the status cannot be read from the database", ["error": "\(error)"])
+            } else if error == nil, isFailing {
+                log.diagnostics.notice("the status can be read again")
+            }
+            isFailing = error != nil
+        }
     }
 
-    private func refreshSnapshot() async {
+    /// Returns the error without which there would be a new snapshot.
+    @discardableResult
+    private func refreshSnapshot() async -> (any Error)? {
         do {
             _ = try await lastSnapshot.value()
+            return nil
         } catch {
-            // The response shows it: `DatabaseReadiness` has the problem, and the snapshot grows old.
+            return error
         }
     }
 

@@ -10,7 +10,7 @@ import Telemetry
 /// may manage grants.
 ///
 /// An operator logs in with HTTP Basic, because a browser cannot send a bearer token. The browser sends the credential
-/// with forms of other sites too. So a change needs a sealed ``Order`` that only this page of the operator contains. An
+/// with forms of other sites too. So a change needs a ``SealedChange`` that only this page of the operator contains. An
 /// operator with scopes gives this up: a form of another site could make the token endpoint refresh a grant.
 struct UserLookup: Sendable {
     /// More than a store keeps of one grant (``Retention/eventsPerGrant``).
@@ -57,7 +57,8 @@ struct UserLookup: Sendable {
     ) async throws -> Found<StatusPage.Lookup> {
         guard let grant else { return ("not_found", nil, .unknownUser(text)) }
         let history = try await store.events(of: grant.id, atMost: Self.maximumHistory)
-        return ("found", grant.id, .found(grant, history: history, orders: try Order.all(about: grant, for: service)))
+        let buttons = try SealedChange.all(of: grant, for: service)
+        return ("found", grant.id, .found(grant, history: history, buttons: buttons))
     }
 
     /// Returns a page of the grants of the operator's users.
@@ -73,18 +74,16 @@ struct UserLookup: Sendable {
 
     /// Performs the change that an operator confirmed on the page, and returns the grant.
     ///
-    /// The page might be old: nothing is changed if the grant got another refresh token before this request.
+    /// The page might be old: the transaction of the change first checks that the grant is still the one it showed.
     func change(_ request: ServerRequest, by administration: AdministrationHandler) async throws(APIError) -> GrantID {
-        let (service, order, user) = try await answer(request) { service -> Found<(Service, Order, String)> in
-            let order = try request.form.only("change").flatMap { try Order($0, by: service) }
-            guard let order else { throw APIError.foreignForm }
-            guard let grant = try await store.grant(order.grant), grant.generation == order.generation else {
-                throw APIError.oldPage
-            }
-            return ("confirmed", grant.id, (service, order, grant.userID))
+        let (service, change, user) = try await answer(request) { service -> Found<(Service, SealedChange, String)> in
+            let change = try request.form.only("change").flatMap { try SealedChange($0, by: service) }
+            guard let change else { throw APIError.foreignForm }
+            guard let grant = try await store.grant(change.grant) else { throw APIError.oldPage }
+            return ("confirmed", grant.id, (service, change, grant.userID))
         }
-        _ = try await administration.perform(order.operation, request, user: user, by: service)
-        return order.grant
+        _ = try await administration.perform(change.operation, request, user: user, by: service, checking: change.check)
+        return change.grant
     }
 
     /// Calls `read` for an operator, and returns its result once the audit's line is recorded.
@@ -140,36 +139,44 @@ struct UserLookup: Sendable {
 
 /// A change of a grant that a button of the page stands for.
 ///
-/// It is sealed for one operator, as a handle is, so that no other site can make a form with it. It names the version
-/// of the refresh token that the operator saw.
-private struct Order {
+/// It is sealed for one operator, as a handle is, so that no other site can make a form with it.
+private struct SealedChange {
     let operation: AdministrationHandler.Operation
     let grant: GrantID
-    let generation: Int64
+    /// The grant's ``version(of:)`` that the operator saw.
+    let version: String
 
     /// Returns the texts of the buttons that make sense for a grant, for an operator who may manage it.
-    static func all(about grant: Grant, for service: Service) throws -> [StatusPage.Change: String] {
+    static func all(of grant: Grant, for service: Service) throws -> [StatusPage.Change: String] {
         guard service.isManager, grant.state != .disconnected else { return [:] }
-        return try StatusPage.Change.allCases.reduce(into: [:]) { orders, change in
+        return try StatusPage.Change.allCases.reduce(into: [:]) { buttons, change in
             guard change == .disconnect || !grant.state.endsRefreshes else { return }
-            let sealed = try key(of: service).seal("\(change.rawValue) \(grant.id) \(grant.generation)")
-            orders[change] = Base64URL.encode(sealed)
+            let sealed = try key(of: service).seal("\(change.rawValue) \(grant.id) \(version(of: grant))")
+            buttons[change] = Base64URL.encode(sealed)
         }
     }
 
     /// Opens a text of the page, or returns `nil` for any other text.
     init?(_ text: String, by service: Service) throws {
         guard service.isManager, let sealed = Base64URL.decode(text[...]),
-            let parts = try Self.key(of: service).open(sealed)?.split(separator: " "), parts.count == 3,
+            let parts = try Self.key(of: service).open(sealed)?.split(separator: " ", maxSplits: 2), parts.count == 3,
             let operation = AdministrationHandler.Operation(rawValue: String(parts[0])),
-            let grant = GrantID(String(parts[1])), let generation = Int64(parts[2])
+            let grant = GrantID(String(parts[1]))
         else { return nil }
-        (self.operation, self.grant, self.generation) = (operation, grant, generation)
+        (self.operation, self.grant, version) = (operation, grant, String(parts[2]))
     }
 
-    /// No service has a name with a space, so that a handle is never an order.
+    /// Throws if the user's stored grant is not as the operator saw it.
+    func check(_ stored: Grant?) throws {
+        guard let stored, stored.id == grant, Self.version(of: stored) == version else { throw APIError.oldPage }
+    }
+
+    /// Differs after each reconnection of a grant that had ended, also if the app brought no other refresh token.
+    private static func version(of grant: Grant) -> String { "\(grant.generation) \(grant.since.milliseconds)" }
+
+    /// No service has a name with a space, so that a handle is never a change.
     private static func key(of service: Service) -> TextSealingKey {
-        TextSealingKey(from: Secret(utf8: service.credentialHash), owner: "orders of \(service.name)")
+        TextSealingKey(from: Secret(utf8: service.credentialHash), owner: "changes by \(service.name)")
     }
 }
 
@@ -191,7 +198,7 @@ extension MetricsEvent {
                 outcome,
                 """
                 `found`, `not_found` (the user has no grant), `listed` (a page of grants), `confirmed` (a change, which \
-                makes lines `manage` too), `changed` (the grant has changed since), `forbidden`, `invalid_request`, \
+                makes lines `manage` too), `changed` (the grant is gone), `forbidden`, `invalid_request`, \
                 `store_unavailable` or `audit_unavailable`
                 """
             )

@@ -33,7 +33,6 @@ extension StatusPage {
         h1 { margin: 0; font-size: 1.75rem; line-height: 1.2; }
         h2 { margin: 0 0 .5rem; font-size: 1.125rem; }
         h3 { margin: 1rem 0 .25rem; font-size: .9375rem; }
-        #runbook h3 { font-family: ui-monospace, monospace; }
         pre { white-space: pre-wrap; font: .875rem/1.4 ui-monospace, monospace; }
         p, ul, dl, figure, pre { margin: 0 0 .5rem; }
         ul { padding-left: 1.25rem; }

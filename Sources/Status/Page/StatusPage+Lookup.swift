@@ -41,23 +41,23 @@ extension StatusPage {
                     " is stored."
                 }
             }
-        case .found(let grant, let history, let orders):
+        case .found(let grant, let history, let buttons):
             section("User", id: "lookup") {
                 element("p", ["class": "user"]) { userName(grant.userID) }
                 facts(of: grant)
-                for change in Change.allCases { button(for: change, orders[change]) }
+                for change in Change.allCases { button(for: change, buttons[change]) }
                 events(history, of: grant)
             }
         }
     }
 
     /// The button of a change, behind a first click that opens the question.
-    @HTMLBuilder private func button(for change: Change, _ order: String?) -> HTML {
-        if let order {
+    @HTMLBuilder private func button(for change: Change, _ sealed: String?) -> HTML {
+        if let sealed {
             element("details") {
                 element("summary") { change == .retry ? "Try again now…" : "Disconnect…" }
                 element("form", ["action": "users", "method": "post"]) {
-                    input(["type": "hidden", "name": "change", "value": order])
+                    input(["type": "hidden", "name": "change", "value": sealed])
                     element("p") {
                         change == .retry
                             ? "Makes the grant due now, except where an early refresh would do harm."

@@ -1,4 +1,4 @@
-/// The whole runbook as a page, to whose sections the alerts of Prometheus link.
+/// The runbook as a page, to whose sections the status page and the alerts of Prometheus link.
 extension StatusPage {
     package static let runbook: String = {
         let document = element("html", ["lang": "en"]) {

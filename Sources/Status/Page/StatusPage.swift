@@ -12,8 +12,8 @@ package import Telemetry
 package struct StatusPage: Sendable {
     /// The answer to an operator who looked up a user.
     package enum Lookup: Sendable {
-        /// `orders` has the sealed text of each button.
-        case found(Grant, history: [GrantEvent], orders: [Change: String] = [:])
+        /// `buttons` has the sealed text of each button.
+        case found(Grant, history: [GrantEvent], buttons: [Change: String] = [:])
         case unknownUser(String)
         /// A page of the grants that fit the filter, and the `after` of the next one. Without a filter, those that fit
         /// the name that was looked up.
@@ -110,7 +110,6 @@ package struct StatusPage: Sendable {
         } else {
             concernsSection
             if lookup == nil { countSections }
-            runbookSection
         }
     }
 

@@ -48,45 +48,6 @@ struct SortedGrantsTests {
         #expect(sorted.finish().map(\.rawValue) == [2, 3, 1, 0])
     }
 
-    @Test("fit all of the options")
-    func filter() throws {
-        var expired = grant(1)
-        expired =
-            Grant.connected(
-                id: expired.id,
-                userID: "user",
-                incoming: IncomingTokens(
-                    clientID: "odd",
-                    owner: Grant.Owner(),
-                    scope: nil,
-                    refreshToken: nil,
-                    accessToken: Grant.AccessToken(
-                        sealed: try SealedSecretSample.make(),
-                        obtainedAt: now - .seconds(3600),
-                        expiresAt: now
-                    )
-                ),
-                dueAt: now,
-                at: now
-            ).grant
-        let filters: [(GrantFilter, Bool)] = [
-            (GrantFilter(), true),
-            (GrantFilter(state: .active), true),
-            (GrantFilter(state: .retrying), false),
-            (GrantFilter(reason: GrantReason.none), true),
-            (GrantFilter(reason: .clientMismatch), false),
-            (GrantFilter(clientID: "odd", isExpired: true), true),
-            (GrantFilter(clientID: "even", isExpired: true), false),
-            (GrantFilter(since: expired.since), true),
-            (GrantFilter(since: expired.since + .milliseconds(1)), false),
-        ]
-        for (filter, matches) in filters {
-            #expect(filter.matches(expired, at: now) == matches, "\(filter)")
-        }
-        #expect(!GrantFilter(isExpired: true).matches(expired, at: now - .seconds(1)))
-        #expect(GrantFilter(isExpired: true).matches(grant(1), at: now), "it never had a token")
-    }
-
     @Test("the filter for unreadable tokens selects the grants that the key ring does not open")
     func unreadable() async throws {
         try await OperatorFixture.with { fixture in

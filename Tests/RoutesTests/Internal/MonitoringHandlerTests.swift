@@ -1,3 +1,4 @@
+import Glibc
 import GoogleOAuth
 import Scheduler
 import Status
@@ -156,6 +157,35 @@ struct MonitoringHandlerTests {
         #expect(response["at"]?.string == time.now.iso8601)
         loop.cancel()
         await loop.value
+    }
+
+    @Test("A status that cannot be read is logged once, and once more when it can be read again")
+    func unreadable() async throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        defer { for end in ends { close(end) } }
+        let fixture = try VendingFixture(logLevel: .notice, logDescriptor: ends[1])
+        let time = fixture.time
+        let reads = Mutex(0)
+        let handler = fixture.monitoring(database: DatabaseReadiness(store: fixture.store, time: time)) { grants in
+            reads.withLock { $0 += 1 }
+            if (2...4).contains(reads.withLock { $0 }) { throw StoreError(.busy, "busy") }
+            return .of(grants, at: time.now)
+        }
+        let loop = Task { await handler.run() }
+        for _ in 0..<6 {
+            await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+            time.advance(by: MonitoringHandler.interval)
+        }
+        await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+        loop.cancel()
+        await loop.value
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = read(ends[0], &bytes, bytes.count)
+        let lines = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
+        #expect(lines.count == 2 && reads.withLock { $0 } == 7)
+        #expect(lines.first?.contains(" warning the status cannot be read from the database error=") == true)
+        #expect(lines.last?.hasSuffix(" notice the status can be read again") == true)
     }
 
     @Test("The status is the report, or 503 without one")

@@ -3,13 +3,14 @@ import Foundation
 import GoogleOAuth
 import Scheduler
 import Status
-import Storage
 import Telemetry
 import TestSupport
 import Testing
 
+@testable import Crypto
 @testable import HTTPServer
 @testable import Routes
+@testable import Storage
 
 @Suite("Looking up a user", .timeLimit(.minutes(10)))
 struct UserLookupTests {
@@ -96,11 +97,11 @@ struct UserLookupTests {
         let id = try await fixture.add(accessToken: nil)
         fixture.endpoint.setVerdict(.endpointFault(code: "http_503"))
         _ = await fixture.send()
-        guard case .found(let grant, let history, let orders) = try await lookup(Self.user) else {
+        guard case .found(let grant, let history, let buttons) = try await lookup(Self.user) else {
             Issue.record("the user was not found")
             return
         }
-        #expect(grant.id == id && grant.state == .retrying && orders.isEmpty)
+        #expect(grant.id == id && grant.state == .retrying && buttons.isEmpty)
         #expect(history.first?.to == .retrying)
         #expect(audit == ["jane found \(id)"])
     }
@@ -177,7 +178,7 @@ struct UserLookupTests {
     }
 
     /// The sealed texts of the buttons on a user's page: retry and disconnect.
-    private func orders(_ authorization: String = boss) async throws -> [String] {
+    private func buttons(_ authorization: String = boss) async throws -> [String] {
         let page = String(decoding: try await send(Self.user, authorization).body, as: UTF8.self)
         return page.matches(of: /name="change" value="([^"]+)"/).map { String($0.1) }
     }
@@ -185,42 +186,75 @@ struct UserLookupTests {
     @Test("a button changes the grant that its page showed, and no later one")
     func change() async throws {
         let id = try await fixture.add()
-        let orders = try await orders()
-        #expect(orders.count == 2)
-        for order in orders {
-            let response = try await post("change=\(order)", Self.boss)
+        let buttons = try await buttons()
+        #expect(buttons.count == 2)
+        for button in buttons {
+            let response = try await post("change=\(button)", Self.boss)
             #expect(response.status == 303 && response.header("Location") == "users?grant=\(id)")
         }
         let grant = try #require(try await fixture.store.grant(id))
         #expect(grant.state == .disconnected && grant.reason == .userRequest)
-        for order in orders { #expect(try await post("change=\(order)", Self.boss).status == 409) }
-        #expect(try await self.orders().isEmpty)
+        for button in buttons { #expect(try await post("change=\(button)", Self.boss).status == 409) }
+        #expect(try await self.buttons().isEmpty)
         let changes = fixture.audit.lines(of: "manage").map { line in
             ["service", "operation", "outcome"].map { line[$0]?.string ?? "" }.joined(separator: " ")
         }
-        #expect(
-            changes == ["boss retry allowed", "boss retry done", "boss disconnect allowed", "boss disconnect done"]
-        )
+        let expected = ["done", "changed"].flatMap { outcome in
+            ["boss retry allowed", "boss retry \(outcome)", "boss disconnect allowed", "boss disconnect \(outcome)"]
+        }
+        #expect(changes == expected)
+    }
+
+    @Test("a button leaves a connection alone that the user makes while it is pressed", arguments: [true, false])
+    func reconnected(bringsToken: Bool) async throws {
+        let id = try await fixture.add()
+        let token = try fixture.vault.seal(refreshToken: Secret("1//new"), for: id)
+        if !bringsToken {
+            try await fixture.change { $0.requireSignIn(reason: .invalidGrant, at: fixture.time.now) }
+        }
+        for index in try await buttons().indices {
+            let button = try await buttons()[index]
+            fixture.time.advance(by: .milliseconds(1))
+            fixture.store.beforeTransaction { [fixture] in
+                fixture.store.beforeTransaction {}
+                await #expect(throws: Never.self) {
+                    try await fixture.change { grant in
+                        grant.reconnect(
+                            IncomingTokens(clientID: "client", refreshToken: bringsToken ? token : nil),
+                            replacesRefreshToken: bringsToken,
+                            switchesAccount: false,
+                            dueAt: fixture.time.now + .seconds(3600),
+                            at: fixture.time.now
+                        )
+                    }
+                }
+            }
+            #expect(try await post("change=\(button)", Self.boss).status == 409)
+            let grant = try #require(try await fixture.store.grant(id))
+            #expect(grant.state == .active && grant.dueAt == fixture.time.now + .seconds(3600))
+        }
     }
 
     @Test("a form without the sealed text of the operator's own page changes nothing")
     func forgery() async throws {
         let id = try await fixture.add()
-        let order = try #require(try await orders().last)
+        let button = try #require(try await buttons().last)
         let handle = try UserHandle.make(
             of: "disconnect \(id) 1",
             for: try #require(fixture.services.service(presenting: VendingFixture.managingOperatorCredential))
         )
-        let forms = ["change=", "change=disconnect", "change=\(order.dropLast())", "change=\(order)&change=\(order)"]
+        let forms = [
+            "change=", "change=disconnect", "change=\(button.dropLast())", "change=\(button)&change=\(button)",
+        ]
         for form in forms + ["change=\(handle.dropFirst(4))"] {
             #expect(try await post(form, Self.boss).status == 403, "\(form)")
         }
         for other in [Self.jane, Self.joe, "Bearer \(VendingFixture.managerCredential)"] {
-            #expect(try await post("change=\(order)", other).status == 403)
+            #expect(try await post("change=\(button)", other).status == 403)
         }
-        #expect(try await post("change=\(order)", "Bearer wrong").status == 401)
+        #expect(try await post("change=\(button)", "Bearer wrong").status == 401)
         let foreign = [("Sec-Fetch-Site", "cross-site")]
-        #expect(try await post("change=\(order)", Self.boss, headers: foreign).status == 403)
+        #expect(try await post("change=\(button)", Self.boss, headers: foreign).status == 403)
         #expect(try await fixture.store.grant(id)?.state == .active)
         #expect(fixture.audit.lines(of: "manage").isEmpty)
     }

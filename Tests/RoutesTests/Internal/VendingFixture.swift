@@ -100,13 +100,13 @@ struct VendingFixture {
     let random = SeededRandom(seed: 11)
     let signer: TokenSigner
 
-    init() throws {
+    init(logLevel: LogLevel = .error, logDescriptor: Int32 = nowhere) throws {
         store = try TestStore(time: time, random: random)
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         counters = IntervalCounters(time: time)
         metrics = MetricsLog(sink: audit, worker: "worker", time: time)
-        diagnostics = DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere)
+        diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)
         log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
         services = ServiceDirectory(try ServiceList(parsing: Self.services.utf8))
         engine = RefreshEngine(
@@ -131,7 +131,7 @@ struct VendingFixture {
         )
     }
 
-    private static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+    static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
 
     static func hash(of credential: String) -> String {
         Digest.sha256(Array(credential.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

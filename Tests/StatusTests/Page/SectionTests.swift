@@ -34,7 +34,7 @@ struct SectionTests {
         let contents = Example.quiet()
         let page = contents.html
         #expect(page.contains("<h1>All is well</h1>"))
-        #expect(!page.contains(#"id="concerns""#) && !page.contains(#"id="runbook""#))
+        #expect(!page.contains(#"id="concerns""#))
         #expect(Self.section("changes", of: contents).contains("has not changed the state of a grant"))
         #expect(Self.section("clients", of: contents).contains("No client id is configured"))
         #expect(Self.section("workers", of: contents).contains("No worker reported"))
@@ -63,7 +63,7 @@ struct SectionTests {
         #expect(section.contains("5 whose refresh token ends") && section.contains("6 without a refresh"))
     }
 
-    @Test("show each concern with its start, its command and its part of the runbook")
+    @Test("show each concern with its start, its command and a link to its part of the runbook")
     func concerns() throws {
         var contents = Example.quiet()
         contents.findings = Example.findings(client: "client", text: "the text")
@@ -74,8 +74,7 @@ struct SectionTests {
             let text = concern.text.replacing("'", with: "&#39;")
             #expect(section.contains("\(concern.severity) \(text)"))
             #expect(section.contains("More: \(concern.command)."))
-            #expect(page.contains(##"<a href="#runbook-\##(concern.kind)">"##))
-            #expect(page.contains("<h3 id=\"runbook-\(concern.kind)\">"))
+            #expect(page.contains(##"<a href="runbook#\##(concern.kind)">"##))
         }
         #expect(section.contains("more are not shown: refresh-worker status"))
         #expect(section.contains("(1 min 30 s ago)"))

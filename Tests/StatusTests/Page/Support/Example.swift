@@ -64,9 +64,9 @@ enum Example {
         ]
         if withUser {
             // As short as a sealed text is.
-            let order = String(text.prefix(128))
-            let orders: [StatusPage.Change: String] = [.retry: order, .disconnect: order]
-            page.lookup = .found(grant(user: text, client: text), history: [event(0)], orders: orders)
+            let sealed = String(text.prefix(128))
+            let buttons: [StatusPage.Change: String] = [.retry: sealed, .disconnect: sealed]
+            page.lookup = .found(grant(user: text, client: text), history: [event(0)], buttons: buttons)
         }
         return page
     }

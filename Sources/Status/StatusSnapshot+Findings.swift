@@ -1,0 +1,256 @@
+import Base
+import Crypto
+import Scheduler
+import Storage
+package import Telemetry
+
+/// What follows from a snapshot, the most urgent first: the same findings for `status`, `/readyz`, the metrics, `doctor`
+/// and the status page.
+///
+/// `doctor` also shows what nobody has to act on. Here it would hold for months, and people would ignore the verdict.
+extension StatusSnapshot {
+    /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
+    private static let tolerableLateness: Duration = .seconds(60)
+    /// The same limit between two passes of `--run-once`, which cron might start every few minutes.
+    private static let tolerablePassInterval: Duration = .seconds(600)
+    /// A grant that is due for longer can be without a token.
+    private static let harmlessLateness = DuePolicy.margin
+    /// The free space below which a person should free some.
+    package static let nearlyFull: Int64 = 256 << 20
+    /// Two lifetimes of an access token: a client id that works has a success in this time.
+    private static let twoPeriods: Duration = .seconds(2 * 3600)
+    /// More than a tenth of the connected grants, and at least three: a few users' trouble is usual.
+    private static let tolerableRetrying = (share: 0.1, count: 3)
+    /// Of a Cloud project in testing, a seventh of the refresh tokens ends within each day.
+    private static let tolerableEnding = (share: 0.2, count: 3)
+    /// As many grants as a wave has at least: one or two can be users who left.
+    private static let fewestInDoubt = 3
+    private static let tolerableNoticeAge: Duration = .seconds(3600)
+    /// Google sends a verification event on request, which `google-events verify` makes.
+    ///
+    /// A weekly one is advised.
+    private static let tolerableSilence: Duration = .seconds(30 * 86_400)
+
+    package var findings: [Finding] {
+        let clients = allClients
+        let found =
+            processFindings + workerFindings + clients.flatMap(findings) + keyFindings + grantFindings(clients)
+            + deliveryFindings + machineFindings + testingFindings
+        let alarms = process.alarms.filter { alarm in
+            !hasEnded(alarm) && alarm.kind != .projectInTesting
+                && !found.contains { finding in
+                    Finding.Kind(rawValue: finding.kind)?.covers.contains(alarm.kind) == true
+                        && (finding.client ?? alarm.client) == alarm.client
+                }
+        }
+        let all = found + alarms.map { Finding($0) }
+        return Severity.allCases.flatMap { severity in all.filter { $0.severity == severity } }
+    }
+
+    /// `true` if the stored state shows that the cause is over: the process that raised the alarm might not know, or
+    /// might have ended.
+    package func hasEnded(_ alarm: CurrentAlarm) -> Bool {
+        // Users of a project in testing lose their grants, and no refresh is due then.
+        if alarm.kind == .projectInTesting { return grants.consentEnds[alarm.client]?.grantsInTesting ?? 0 == 0 }
+        // The last grant of this client id has ended, or has moved to another one.
+        if !alarm.client.isEmpty, clientsInUse?.contains(alarm.client) == false { return true }
+        guard let client = allClients.first(where: { $0.id == alarm.client }) else { return false }
+        switch alarm.kind {
+        case .clientFault, .endpointFailing: return client.breakerReason == nil
+        case .grantsInDoubt: return !isDoubted(client)
+        default: return false
+        }
+    }
+
+    /// Returns the time from an instant of the past to this snapshot, for people.
+    private func age(_ since: Timestamp) -> String { (at - since).inTwoUnits }
+
+    /// The lateness that is usual, with a worker or between two passes of cron.
+    private var tolerableLateness: Duration {
+        workers?.isEmpty == true ? Self.tolerablePassInterval : Self.tolerableLateness
+    }
+
+    private var processFindings: [Finding] {
+        var found: [Finding] = []
+        if let problem = process.databaseProblem {
+            found.append(Finding(.databaseUnusable, "the worker cannot use the database: \(problem)"))
+        }
+        if let waiting = process.resultsWaiting, !process.isStoring {
+            let text = "results could not be stored for \(waiting.inTwoUnits), and wait in memory"
+            found.append(Finding(.resultsWaiting, text, since: at - waiting))
+        }
+        return found
+    }
+
+    private var workerFindings: [Finding] {
+        guard let workers else { return [] }
+        var found: [Finding] = []
+        let waited = grants.oldestDueAt.map { at - $0 } ?? .zero
+        // A pass in the future was recorded before the clock was set back.
+        let limit = Self.tolerablePassInterval
+        let isRefreshedByPasses = lastPassAt.map { at - $0 <= limit && $0 - at <= limit } ?? false
+        if workers.isEmpty, !process.isWorker, !isRefreshedByPasses || waited > limit {
+            let lastPass = lastPassAt.map { ", and the last pass began \(age($0)) ago" } ?? ""
+            let oldest = grants.oldestDueAt.map { ", the oldest for \(age($0))" } ?? ""
+            let text = "no worker is running\(lastPass); grants due: \(grants.due)\(oldest): start it"
+            found.append(Finding(.noWorker, text, since: grants.oldestDueAt, count: grants.due))
+        }
+        let sealing = Set(workers.map(\.sealingKeyID) + [sealingKey].compactMap(\.self))
+        for worker in workers {
+            let lacking = sealing.filter { !worker.keyIDs.contains($0) }.sorted()
+            guard !lacking.isEmpty else { continue }
+            let keys = lacking.map(\.description).joined(separator: ", ")
+            let text = "worker \(worker.id) lacks key \(keys), which seals: give it the key ring of the others"
+            found.append(Finding(.workerLacksKey, text, count: lacking.count))
+        }
+        return found
+    }
+
+    /// `true` if `invalid_grant` of this client is doubted: a wave can be over while its grants still wait for their
+    /// confirmation.
+    private func isDoubted(_ client: ClientStatus) -> Bool {
+        client.isWave || (grants.inDoubt[client.id] ?? 0) >= Self.fewestInDoubt
+    }
+
+    private func findings(of client: ClientStatus) -> [Finding] {
+        var found: [Finding] = []
+        func add(_ kind: Finding.Kind, _ text: String, since: Timestamp? = nil, count: Int = 1) {
+            found.append(Finding(kind, text, since: since, count: count, client: client.id))
+        }
+        let name = DisplayedText(client.id)
+        if let reason = client.breakerReason {
+            add(.breakerOpen, "nothing is sent for client \(name): \(reason)", since: client.breakerSince)
+        }
+        if isDoubted(client) {
+            let inDoubt = grants.inDoubt[client.id] ?? 0
+            let text =
+                "a wave of invalid_grant for client \(name): each is confirmed before it is acted on; grants in doubt: \(inDoubt)"
+            add(.invalidGrantWave, text, count: max(1, inDoubt))
+        }
+        if let pause = client.pause {
+            add(.clientPaused, "the endpoint asked client \(name) to pause for \(pause.inTwoUnits) more")
+        } else if client.isSlowed {
+            add(.clientSlowed, "the endpoint throttled client \(name), which recovers by itself")
+        }
+        return found
+    }
+
+    private var keyFindings: [Finding] {
+        guard !isKeyRingUnreadable else {
+            return [Finding(.keyRingUnreadable, "the key ring cannot be read: run: refresh-worker doctor")]
+        }
+        var found = keyCounts.filter { $0.isInRing == false }.map { key in
+            let count = key.tokens == 1 ? "1 token" : "\(key.tokens) tokens"
+            let text = "\(count) sealed with key \(key.id), which the ring lacks, cannot be opened"
+            return Finding(.keysMissing, text, count: key.tokens)
+        }
+        if let pendingKey {
+            let text = "the rotation to key \(pendingKey) is not finished: run: refresh-worker keys rotate"
+            found.append(Finding(.rotationUnfinished, text))
+        }
+        return found
+    }
+
+    private func grantFindings(_ clients: [ClientStatus]) -> [Finding] {
+        var found: [Finding] = []
+        if let oldest = grants.expired.oldest, at - oldest > tolerableLateness {
+            let count = grants.expired.count
+            let text = "connected grants without a valid access token: \(count), the oldest for \(age(oldest))"
+            found.append(Finding(.grantsExpired, text, since: oldest, count: count))
+        }
+        for client in clients {
+            guard let expired = grants.expired.clients[client.id] else { continue }
+            let since = client.lastSuccessAt ?? expired.oldest
+            guard at - expired.oldest > tolerableLateness, at - since > Self.twoPeriods else { continue }
+            let last = client.lastSuccessAt.map { "for \(age($0))" } ?? "so far"
+            let text =
+                "no refresh of client \(DisplayedText(client.id)) succeeded \(last), although its grants were due: is the client id right?"
+            found.append(
+                Finding(.clientWithoutSuccess, text, since: since, count: expired.count, client: client.id)
+            )
+        }
+        let retrying = grants.byState[.retrying] ?? 0
+        let share = Double(retrying) / Double(max(1, grants.connected))
+        if retrying >= Self.tolerableRetrying.count, share > Self.tolerableRetrying.share {
+            let percent = Int((share * 100).rounded(.down))
+            let text = "\(retrying) of \(grants.connected) connected grants (\(percent) %) wait for another try"
+            found.append(Finding(.manyRetrying, text, count: retrying))
+        }
+        if workers?.isEmpty != true, let due = grants.oldestDueAt, at - due > tolerableLateness {
+            let text = "the oldest due grant has waited \(age(due))"
+            let severity: Severity = at - due > Self.harmlessLateness ? .soon : .tomorrow
+            found.append(Finding(.grantsOverdue, text, since: due, count: grants.due, severity: severity))
+        }
+        if grants.refreshTokensEnding > 0 {
+            let ending = grants.refreshTokensEndingWithinDay
+            let isNear =
+                ending >= Self.tolerableEnding.count
+                && Double(ending) > Self.tolerableEnding.share * Double(grants.connected)
+            let text =
+                "refresh tokens that end within three days: \(grants.refreshTokensEnding), of them within a day: \(ending)"
+            found.append(
+                Finding(
+                    .refreshTokensEnding,
+                    text,
+                    count: grants.refreshTokensEnding,
+                    severity: isNear ? .soon : .tomorrow
+                )
+            )
+        }
+        if grants.idle > 0 {
+            let text =
+                "connected grants without a refresh for five months, which Google forgets at six: \(grants.idle)"
+            found.append(Finding(.grantsIdle, text, count: grants.idle))
+        }
+        return found
+    }
+
+    private var deliveryFindings: [Finding] {
+        var found = (spilledFiles ?? []).map { file in
+            Finding(.resultsSpilled, file.sentence(at: at), since: file.writtenAt, count: file.results ?? 0)
+        }
+        if spilledFiles == nil {
+            found.append(Finding(.resultsSpilled, "it is unknown if results wait in files: they cannot be listed"))
+        }
+        if let notices, let oldest = notices.oldest, at - oldest > Self.tolerableNoticeAge {
+            let text =
+                "the backend has not accepted a notice for \(age(oldest)): see the event notice in the metrics log"
+            found.append(Finding(.noticesStuck, text, since: oldest, count: notices.count))
+        }
+        if receivesSecurityEvents, let last = lastSecurityEventAt, at - last > Self.tolerableSilence {
+            let text = "no security event came for \(age(last)): run: refresh-worker google-events verify"
+            found.append(Finding(.securityEventsSilent, text, since: last))
+        }
+        return found
+    }
+
+    /// The same as the alarms of the workers, which a pass does not raise.
+    private var testingFindings: [Finding] {
+        grants.projectsInTesting.map { project in
+            var finding = Finding(
+                CurrentAlarm(
+                    kind: .projectInTesting,
+                    client: project.client,
+                    text: project.text,
+                    since: at,
+                    until: at,
+                    count: project.count
+                )
+            )
+            finding.since = nil
+            return finding
+        }
+    }
+
+    private var machineFindings: [Finding] {
+        var found: [Finding] = []
+        if process.isMetricsLogFailing {
+            let text = "the metrics log cannot be written; lines lost so far: \(process.droppedLines)"
+            found.append(Finding(.metricsLogFailing, text, count: process.droppedLines))
+        }
+        if let freeSpace, freeSpace < Self.nearlyFull {
+            found.append(Finding(.diskNearlyFull, "only \(freeSpace >> 20) MiB are free on the database's disk"))
+        }
+        return found
+    }
+}
