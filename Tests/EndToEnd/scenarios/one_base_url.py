@@ -3,13 +3,11 @@
 import http.client
 import http.server
 import json
-import re
 import ssl
 import threading
 
 from accounts import Accounts, user_token
 from browser_page import COOKIES, ORIGIN, Page, permissions, set_cookies
-from harness import ROOT
 from nginx import Nginx
 from scan import check_refused_methods, check_server, public_operations
 from tls import Authority, TLSListener
@@ -89,7 +87,6 @@ def scenario(fixture):
         },
     )
     try:
-        documented()
         routes(authority, nginx)
         scanned(authority, nginx)
         browsers(authority, nginx)
@@ -100,14 +97,6 @@ def scenario(fixture):
         former.shutdown()
     accounts.close()
     return ""
-
-
-def documented():
-    """docs/app.md quotes the table and the maps of browsers unchanged."""
-    document = (ROOT / "docs" / "app.md").read_text().split()
-    maps = re.findall(r"^map .*?^\}", (ROOT / "deploy" / "nginx" / "refresh-worker-app.conf").read_text(), re.M | re.S)
-    for quoted in maps[:3]:
-        assert f" {' '.join(quoted.split())} " in " ".join(document), "docs/app.md shows the maps of deploy/nginx"
 
 
 def came_from_former(answer):
