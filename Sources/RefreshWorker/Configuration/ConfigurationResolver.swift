@@ -223,7 +223,7 @@ struct ConfigurationInputs: Sendable {
     /// The key ring that systemd passes to the service, if it does.
     var serviceKeyRing: String?
 
-    /// The folder of systemd's credentials. An empty variable counts as not set.
+    /// The folder of systemd's credentials, unless the variable is empty.
     var credentialsDirectory: String? {
         environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
     }

@@ -111,7 +111,7 @@ enum SettingValue {
         }
     }
 
-    /// Parses elements separated by commas. `kind` is what the error calls one.
+    /// Parses elements separated by commas, each of which an error calls `kind`.
     ///
     /// Blanks around them and a trailing comma are allowed.
     static func list<Element>(

@@ -181,7 +181,7 @@ struct AppTokensTests {
 
     /// Gives the body a verification with two key sets: one with k9, whose server answers after a signal, and `keys`.
     private func withSlowLogin(
-        _ body: (AppTokens, _ slow: KeySetCache, _ server: ScriptedServer, _ gate: DispatchSemaphore) async throws -> Void
+        _ body: (AppTokens, _ slow: KeySetCache, ScriptedServer, _ gate: DispatchSemaphore) async throws -> Void
     ) async throws {
         let (fixture, gate, http) = (try fixture(), DispatchSemaphore(value: 0), try HTTPClient())
         let document = try LoginKeys.document(["k9": keys.second])
