@@ -39,12 +39,11 @@ def scenario(fixture):
         worker = subprocess.Popen([WORKER], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         page = Listener(port)
-        wait_for(lambda: answers(page), 30, "the worker listens")
+        wait_for(lambda: answers(page), 60, "the worker listens")
         answer = page.get("/")
         assert answer.status == 200 and b"<html" in answer.body, "the status page opens without a credential"
         page.get("/users?user=bela", credential).expect(200)
-        # A token lives for three minutes.
-        wait_for(lambda: refreshed(page) >= 8, 180, "all grants are refreshed", pause=0.5)
+        wait_for(lambda: refreshed(page) >= 8, 60, "all grants are refreshed", pause=0.5)
         listed = subprocess.run(
             [WORKER, "grants", "list", "--json"], env=environment, capture_output=True, text=True, timeout=60,
         )
