@@ -50,13 +50,9 @@ package actor KeySetCache {
     ///
     /// Only the newest key set shows that a key does not exist. If that cannot be fetched, this throws.
     package func key(id: String) async throws(Unavailable) -> (issuer: String?, key: PublicKey?) {
+        if let key = cachedKey(id: id) { return (cached?.set.issuer, key) }
         let fetches = needsFetch(for: id)
-        if fetches {
-            let fetch = startFetch()
-            // A known key is used while newer ones come: their server might hang.
-            let isUsable = cached.map { age(of: $0) < Self.maximumUse && $0.set.keys[id] != nil } ?? false
-            if !isUsable { await fetch.value }
-        }
+        if fetches { await startFetch().value }
         guard let cached, age(of: cached) < Self.maximumUse else { throw unavailable }
         if let key = cached.set.keys[id] { return (cached.set.issuer, key) }
         // The id might belong to a new key that is not cached because the last fetch failed.
@@ -68,9 +64,13 @@ package actor KeySetCache {
         return (cached.set.issuer, nil)
     }
 
-    /// Returns the key with this id if it is cached and fresh, without a fetch.
-    package func freshKey(id: String) -> PublicKey? {
-        cached.flatMap { age(of: $0) < $0.freshFor ? $0.set.keys[id] : nil }
+    /// Returns the key with this id if it is cached.
+    ///
+    /// It is used while newer ones come, because their server might hang.
+    package func cachedKey(id: String) -> PublicKey? {
+        guard let cached, age(of: cached) < Self.maximumUse, let key = cached.set.keys[id] else { return nil }
+        if needsFetch(for: id) { _ = startFetch() }
+        return key
     }
 
     private func needsFetch(for id: String) -> Bool {

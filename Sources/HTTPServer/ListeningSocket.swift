@@ -247,6 +247,7 @@ extension HTTPServer {
         processID: Int32,
         first: Int32 = 3
     ) throws(HTTPServerError) -> [String: Int32] {
+        let environment = environment.filter { !$0.value.isEmpty }
         guard environment["LISTEN_PID"].flatMap(Int32.init) == processID, let text = environment["LISTEN_FDS"] else {
             return [:]
         }

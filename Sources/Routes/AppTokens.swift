@@ -104,18 +104,32 @@ package struct AppTokens: Sendable {
         guard let id = token.keyID else { throw .invalidToken }
         // A token of one login waits neither for the keys of another, nor for newer ones.
         for keySet in keySets {
-            if let key = await keySet.freshKey(id: id), token.verifies(with: key) { return }
+            if let key = await keySet.cachedKey(id: id), token.verifies(with: key) { return }
         }
-        var wait: Duration?
+        // Not a task group, which would wait for the slowest server although another set has the key.
+        let (answers, answer) = AsyncStream.makeStream(of: Result<PublicKey?, KeySetCache.Unavailable>.self)
         for keySet in keySets {
-            do throws(KeySetCache.Unavailable) {
-                if let key = try await keySet.key(id: id).key, token.verifies(with: key) { return }
-            } catch {
-                wait = error.retryAfter
+            Task {
+                do throws(KeySetCache.Unavailable) {
+                    answer.yield(.success(try await keySet.key(id: id).key))
+                } catch {
+                    answer.yield(.failure(error))
+                }
             }
         }
-        guard let wait else { throw .invalidToken }
-        throw .keysUnavailable(retryAfter: wait)
+        var refusals = 0
+        var wait: Duration?
+        for await answer in answers.prefix(keySets.count) {
+            switch answer {
+            case .success(let key):
+                if let key, token.verifies(with: key) { return }
+                refusals += 1
+            case .failure(let error): wait = min(wait ?? error.retryAfter, error.retryAfter)
+            }
+        }
+        // A caller that is cancelled stops listening before all have answered.
+        guard refusals == keySets.count else { throw .keysUnavailable(retryAfter: wait ?? .seconds(1)) }
+        throw .invalidToken
     }
 
     /// Throws if the token is of another issuer, or meant for another audience.

@@ -15,6 +15,8 @@ FILE = "deploy/container/demo.yaml"
 PROJECT = "refresh-worker-demo"
 WORKER = f"{PROJECT}_worker_1"
 PAGE = "http://127.0.0.1:9464/"
+# The life of a token in seconds: each is refreshed before its end.
+LIFETIME = 180
 
 
 def curl(it, path="", *options):
@@ -47,7 +49,7 @@ def up(it):
 
 @check("each grant is refreshed, and the log shows it", needed=True)
 def refreshes(it):
-    it.wait_refreshing(WORKER)
+    it.wait_refreshing(WORKER, seconds=LIFETIME)
     lines = [line for line in it.engine.logs(WORKER).splitlines() if line.startswith("{")]
     events = [event for event in map(json.loads, lines) if event["event"] == "refresh"]
     refreshed = {event["grant"] for event in events if event["outcome"] == "refreshed"}
@@ -63,7 +65,7 @@ def refuse(it):
 
     assert "<html" in bela() and "invalid_grant" not in bela(), "the grant is good before"
     it.documented(FILE, "demo.yaml exec")
-    wait_for(lambda: "invalid_grant" in bela(), 60, lambda: f"the grant ended: {bela()[-1500:]}", pause=1)
+    wait_for(lambda: "invalid_grant" in bela(), LIFETIME, lambda: f"the grant ended: {bela()[-1500:]}", pause=1)
 
 
 @check("Ctrl-C ends it")

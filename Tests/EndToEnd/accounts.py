@@ -207,7 +207,7 @@ class Accounts:
 
     def start(self, *extra, **more):
         self.worker = self.fixture.start(*self.extra, *extra, **more).wait_started()
-        wait_for(self.is_ready, 30, "the listeners answer")
+        wait_for(self.is_ready, 60, "the listeners answer")
         return self.worker
 
     def is_ready(self):

@@ -60,7 +60,7 @@ class Rounds:
         for email in emails:
             self.sandbox.call("/control/release", {"email": email})
         wait_for(
-            lambda: self.sandbox.stats()["by_answer"].get("ok", 0) >= before + len(emails), 10, "the answers are given"
+            lambda: self.sandbox.stats()["by_answer"].get("ok", 0) >= before + len(emails), 60, "the answers are given"
         )
 
     def explain(self, emails):
@@ -114,7 +114,7 @@ def wait_until_all_reported(fixture, count):
     """Waits until each of `count` workers has reported since the last one started: then they share the work."""
     began = int(fixture.server.execute(DATABASE_NOW))
     reports = f"SELECT count(*) AS n FROM workers WHERE heartbeat > {began}"
-    wait_for(lambda: fixture.rows(reports)[0]["n"] == count, 20, f"{count} workers have reported")
+    wait_for(lambda: fixture.rows(reports)[0]["n"] == count, 60, f"{count} workers have reported")
 
 
 class HeldLock:
@@ -146,7 +146,7 @@ class HeldLock:
 
     def release(self):
         self.session.stdin.close()
-        self.session.wait(timeout=20)
+        self.session.wait(timeout=60)
 
 
 def wrong_clock(fixture):

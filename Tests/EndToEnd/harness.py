@@ -81,7 +81,7 @@ class Sandbox:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=60)
         self.log.close()
 
 
@@ -262,7 +262,7 @@ class Worker:
         return events
 
     def wait_started(self):
-        wait_for(lambda: self.events("started") or self.process.poll() is not None, 30, "the worker started")
+        wait_for(lambda: self.events("started") or self.process.poll() is not None, 60, "the worker started")
         assert self.process.poll() is None, f"the worker runs; it wrote: {self.errors.read_text()[-500:]}"
         return self
 
@@ -282,7 +282,7 @@ class Worker:
     def kill(self):
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=60)
 
 
 def in_place_of_worker(program, setup=""):

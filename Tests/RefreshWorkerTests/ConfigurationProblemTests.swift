@@ -21,10 +21,10 @@ struct ConfigurationProblemTests {
             (.logLevel, "inof", "did you mean info?"), (.runOnce, "maybe", "neither yes nor no"),
             (.database, "", "is empty"), (.database, "a\nb", "one line"), (.keyFile, "a\0b", "without NUL"),
             (.caFile, String(repeating: "x", count: 4097), "longer than 4096 bytes"),
-            (.clientID, "two words", "not a client id"), (.clientID, ",", "names no client id"),
+            (.clientID, "two words", "not a client id"),
             (.clientID, String(repeating: "x", count: 257), "up to 256"),
             (.tokenEndpoint, "http://example.com/token", "is not https"),
-            (.appKeys, "http://example.com/keys", "is not https"), (.appKeys, ",", "names neither"),
+            (.appKeys, "http://example.com/keys", "is not https"),
             (.revocationEndpoint, "ftp://example.com", "is not https"),
             (.userinfoEndpoint, "example.com", "does not begin with https://"),
         ] as [(Setting.Name, String, String)]
@@ -36,6 +36,19 @@ struct ConfigurationProblemTests {
         #expect(complaint.hasPrefix("--\(name.rawValue): "))
         #expect(complaint.contains(message))
         #expect(complaint.utf8.count < 400)
+    }
+
+    @Test("includes a list of separators alone", arguments: Setting.all.filter(\.isRepeatable), [",", " , ,"])
+    func emptyList(setting: Setting, value: String) {
+        let key = setting.name.environmentName
+        for machine in [
+            TestMachine(flags: [(setting.name, value)]), TestMachine(environment: [key: value]),
+            TestMachine(file: "\(key)='\(value)'"),
+        ] {
+            #expect(machine.complaints.count == 1)
+            #expect(machine.complaints.first?.contains(": names no ") == true)
+            #expect(machine.complaints.first?.hasSuffix(": name one, or leave this setting out") == true)
+        }
     }
 
     @Test("names the file and the line")

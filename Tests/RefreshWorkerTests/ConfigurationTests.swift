@@ -1,3 +1,5 @@
+import Base
+import Crypto
 import GoogleOAuth
 import HTTPClient
 import Telemetry
@@ -100,6 +102,18 @@ struct ConfigurationTests {
         machine.environment["CREDENTIALS_DIRECTORY"] = "/run/credentials/worker"
         machine.files["/run/credentials/worker/client-id"] = credential
         #expect(try machine.resolve().clientIDs == expected)
+    }
+
+    @Test("takes no file for a credential if the variable of their folder is empty")
+    func emptyCredentialsVariable() async throws {
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            try fixture.chmod("keys", 0o440)
+            let given = try fixture.context(environment: ["CREDENTIALS_DIRECTORY": fixture.root])
+            #expect(throws: Never.self) { try given.openVault() }
+            let empty = try fixture.context(environment: ["CREDENTIALS_DIRECTORY": ""])
+            #expect(throws: FileError.self) { try empty.openVault() }
+        }
     }
 
     @Test("prefers the worker's own variable to the shared one, at any place in the file")

@@ -62,7 +62,7 @@ struct ListeningConfigurationTests {
             (Setting.Name.listen, "8080", "ADDRESS:PORT"), (.listen, "localhost:8080", "in figures"),
             (.listen, "systemd:", "FileDescriptorName"), (.listen, "unix:/run/s", "127.0.0.1:PORT"),
             (.listenInternal, "unix:s", "unix:PATH"), (.listenInternal, "worker:9464", "unix:PATH"),
-            (.listenInternal, "unix:/run/s,9464", "unix:PATH"), (.listenInternal, ",", "names no address"),
+            (.listenInternal, "unix:/run/s,9464", "unix:PATH"),
         ]
     )
     func refused(name: Setting.Name, text: String, advice: String) {

@@ -15,18 +15,7 @@ struct AccountDeletionTests {
     private func addUser(_ number: Int64, to store: any Store) async throws {
         let grant = try Sample.grant(number, owner: account)
         try await store.transact { transaction in
-            try transaction.insert(
-                User(
-                    id: grant.userID,
-                    createdAt: start,
-                    email: "a@b.c",
-                    emailIsVerified: true,
-                    name: "A",
-                    picture: "p",
-                    googleUserID: "\(number)",
-                    lastLoginAt: start
-                )
-            )
+            try transaction.insert(Sample.user(number))
             try transaction.insert(grant)
         }
     }

@@ -27,18 +27,8 @@ struct ForgettingTests {
         end: @escaping @Sendable (inout Grant) -> [GrantEvent]
     ) async throws {
         let grant = try Sample.grant(number, owner: account)
-        let user = User(
-            id: grant.userID,
-            createdAt: start,
-            email: "a@b.c",
-            emailIsVerified: true,
-            name: "A",
-            picture: "p",
-            googleUserID: "\(number)",
-            lastLoginAt: lastLogin
-        )
         try await store.transact { transaction in
-            try transaction.insert(user)
+            try transaction.insert(Sample.user(number, lastLoginAt: lastLogin))
             try transaction.insert(grant)
         }
         try await store.change(grant.id, end)

@@ -57,6 +57,20 @@ enum Sample {
         ).grant
     }
 
+    /// Returns the user of grant N, with all that a sign-in tells.
+    static func user(_ number: Int64, lastLoginAt: Timestamp? = start) -> User {
+        User(
+            id: "user \(number)",
+            createdAt: start,
+            email: "a@b.c",
+            emailIsVerified: true,
+            name: "A",
+            picture: "p",
+            googleUserID: "\(number)",
+            lastLoginAt: lastLoginAt
+        )
+    }
+
     /// Returns a grant with id N whose every column has a value that a new grant does not have.
     static func fullGrant(_ number: Int64, userID: String? = nil) throws -> Grant {
         var issued = IssuedTokens()

@@ -18,7 +18,7 @@ struct ConfigurationResolver {
     init(_ inputs: ConfigurationInputs) {
         sources = SettingSources(inputs)
         files = inputs.files
-        credentialsDirectory = inputs.environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
+        credentialsDirectory = inputs.credentialsDirectory
         let isBesideService = sources.file.map(Installation.isFile) == true && credentialsDirectory == nil
         serviceDatabase = isBesideService ? inputs.serviceDatabase : nil
         problems = sources.problems
@@ -222,6 +222,11 @@ struct ConfigurationInputs: Sendable {
     var serviceDatabase: String?
     /// The key ring that systemd passes to the service, if it does.
     var serviceKeyRing: String?
+
+    /// The folder of systemd's credentials, unless the variable is empty.
+    var credentialsDirectory: String? {
+        environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
+    }
 
     /// The configuration file that a flag or the environment names.
     var namedFile: String? {

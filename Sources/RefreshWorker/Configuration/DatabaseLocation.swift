@@ -102,17 +102,13 @@ extension SettingValue {
         return .own(address)
     }
 
-    /// Parses the locations of the internal listener, separated by commas.
+    /// Parses the locations of the internal listener.
     ///
     /// ``Configuration/internalTLSProblem(at:)`` checks each against the whole configuration.
     static func internalLocations(_ text: String) throws(InputError) -> [ListenerLocation] {
-        var locations: [ListenerLocation] = []
-        for piece in text.split(separator: ",") {
-            let form = "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME"
-            locations.append(try location(String(piece.trimmingBlanks()), among: form))
+        try list(text, of: "address") { piece throws(InputError) in
+            try location(piece, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
         }
-        guard !locations.isEmpty else { throw InputError("names no address") }
-        return locations
     }
 
     /// Parses an octal file mode that excludes other users.
@@ -123,14 +119,15 @@ extension SettingValue {
         return mode
     }
 
-    /// Parses addresses and networks separated by commas.
+    /// Parses addresses and networks of proxies.
     static func networks(_ text: String) throws(InputError) -> [String] {
-        let networks = text.split(separator: ",").map { String($0.trimmingBlanks()) }.filter { !$0.isEmpty }
-        do throws(HTTPServerError) {
-            _ = try TrustedProxies(networks)
-        } catch {
-            throw InputError("\(DisplayedText(error.message))")
+        try list(text, of: "address or network") { piece throws(InputError) in
+            do throws(HTTPServerError) {
+                _ = try TrustedProxies([piece])
+            } catch {
+                throw InputError("\(DisplayedText(error.message))")
+            }
+            return piece
         }
-        return networks
     }
 }

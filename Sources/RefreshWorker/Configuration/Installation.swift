@@ -50,7 +50,7 @@ enum Installation {
     static func needsUser(for invocation: Invocation, with inputs: ConfigurationInputs) -> Bool {
         let usesFiles = invocation.text == nil && invocation.arguments.command.usesServiceFiles
         guard usesFiles, !invocation.staysRoot else { return false }
-        guard inputs.environment[Setting.credentialsDirectoryName]?.isEmpty ?? true else { return false }
+        guard inputs.credentialsDirectory == nil else { return false }
         guard let named = inputs.namedFile else { return inputs.files.exists(file) }
         return isFile(named) && !invocation.runsWorker
     }

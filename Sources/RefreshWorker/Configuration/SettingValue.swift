@@ -111,18 +111,21 @@ enum SettingValue {
         }
     }
 
-    /// Parses client ids separated by commas.
+    /// Parses elements separated by commas, each of which an error calls `kind`.
     ///
     /// Blanks around them and a trailing comma are allowed.
+    static func list<Element>(
+        _ text: String,
+        of kind: String,
+        _ read: (String) throws(InputError) -> Element
+    ) throws(InputError) -> [Element] {
+        let pieces = text.split(separator: ",").map { String($0.trimmingBlanks()) }.filter { !$0.isEmpty }
+        guard !pieces.isEmpty else { throw InputError("names no \(kind): name one, or leave this setting out") }
+        return try pieces.map(read)
+    }
+
     static func clientIDs(_ text: String) throws(InputError) -> [String] {
-        var identifiers: [String] = []
-        for piece in text.split(separator: ",") {
-            let trimmed = piece.trimmingBlanks()
-            guard !trimmed.isEmpty else { continue }
-            identifiers.append(try InputText.clientID(String(trimmed)))
-        }
-        guard !identifiers.isEmpty else { throw InputError("names no client id") }
-        return identifiers
+        try list(text, of: "client id", InputText.clientID)
     }
 }
 

@@ -72,7 +72,7 @@ def scenario(fixture):
     # The last user of the account is deleted: the grant is revoked at Google and wiped, and the id is refused.
     public.call("DELETE", "/v1/user/me", bearer=other).expect(200)
     wait_for(
-        lambda: fixture.grants().get("u-2", {}).get("refresh_token") is None, 30, "wiped after the revocation at Google"
+        lambda: fixture.grants().get("u-2", {}).get("refresh_token") is None, 60, "wiped after the revocation at Google"
     )
     assert sandbox.stats()["by_route"].get("revoke"), "Google gets a revocation"
     gone = public.get("/v1/user/me", other).expect(404).json

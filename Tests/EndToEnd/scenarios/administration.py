@@ -45,7 +45,7 @@ def stores(fixture, accounts):
     answer = manage(accounts, "PUT", "/v1/grants/ada", record).expect(201).json
     assert (answer["result"], answer["user_id"], answer["state"]) == ("added", "ada", "active"), "it is stored"
     worker = accounts.worker
-    wait_for(lambda: worker.events("refresh", grant=answer["grant"], outcome="refreshed"), 10, "it is refreshed")
+    wait_for(lambda: worker.events("refresh", grant=answer["grant"], outcome="refreshed"), 60, "it is refreshed")
     shown = manage(accounts, "GET", "/v1/grants/ada").expect(200).json
     assert shown == json.loads(fixture.run("grants", "show", "ada", "--json").stdout), "the command shows the same"
     fresh = fixture.sandbox.create(email="ada@example.com", sub=grant["sub"])[0]
@@ -84,14 +84,14 @@ def tries_again(fixture, accounts):
     fixture.sandbox.settings(outage="http503")
     accounts.expire("ada")
     fixture.set_due(1, "ada")
-    wait_for(lambda: fixture.grants()["ada"]["state"] == "retrying", 30, "a refresh fails")
+    wait_for(lambda: fixture.grants()["ada"]["state"] == "retrying", 60, "a refresh fails")
     fixture.sandbox.settings(outage="none")
-    wait_for(lambda: not fixture.grants()["ada"]["lease_owner"], 30, "the refresh has ended")
+    wait_for(lambda: not fixture.grants()["ada"]["lease_owner"], 60, "the refresh has ended")
     # An hour away, as after a long outage.
     fixture.set_due(fixture.grants()["ada"]["due_at"] + 3_600_000, "ada")
     answer = manage(accounts, "POST", "/v1/grants/ada/retry").expect(200).json
     assert answer == {"user_id": "ada", "result": "due"}, "the grant is due"
-    wait_for(lambda: fixture.grants()["ada"]["state"] == "active", 30, "the grant is refreshed long before")
+    wait_for(lambda: fixture.grants()["ada"]["state"] == "active", 60, "the grant is refreshed long before")
 
 
 def ends(fixture, accounts):
@@ -106,8 +106,8 @@ def ends(fixture, accounts):
         grants = fixture.sandbox.call("/control/grants")
         return next(one["alive"] for one in grants if one["refresh_token"] == before["refresh_token"])
 
-    wait_for(lambda: not is_alive(), 30, "the grant is revoked at Google")
-    wait_for(lambda: fixture.grants()["eve"]["refresh_token"] is None, 30, "the tokens are deleted")
+    wait_for(lambda: not is_alive(), 60, "the grant is revoked at Google")
+    wait_for(lambda: fixture.grants()["eve"]["refresh_token"] is None, 60, "the tokens are deleted")
     assert manage(accounts, "DELETE", "/v1/grants/eve").expect(200).json["revocation"] == "done", "nothing is left"
     assert manage(accounts, "PUT", "/v1/grants/eve", record).expect(409).json["error"] == "ended", "the end is kept"
     assert manage(accounts, "POST", "/v1/grants/eve/retry").expect(409).json["error"] == "ended", "it is not retried"

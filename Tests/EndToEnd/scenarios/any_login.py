@@ -222,5 +222,5 @@ def without_secret(fixture, accounts, login, bearer):
     accounts.public.post("/api/auth/mobile/google", {"access_token": "ya29.a"}).expect(404)
     accounts.public.post("/api/auth/refresh", {"refresh_token": "a"}).expect(404)
     login.is_down = False
-    wait_for(lambda: accounts.public.get("/v1/user/me", bearer).status == 200, 30, "the keys are fetched again")
+    wait_for(lambda: accounts.public.get("/v1/user/me", bearer).status == 200, 60, "the keys are fetched again")
     assert accounts.profile(bearer)["gmail_account_connected"], "the user is connected as before"

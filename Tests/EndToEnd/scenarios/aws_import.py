@@ -113,7 +113,7 @@ class Moto:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=60)
 
 
 def program(name):
@@ -239,7 +239,7 @@ def run_imports(fixture, moto):
     )
     wait_for(lambda: fixture.database.exists() and stored(fixture), 300, "the first page is stored", pause=0.01)
     os.killpg(process.pid, signal.SIGKILL)
-    process.wait(timeout=30)
+    process.wait(timeout=60)
     partly = len(fixture.rows())
     assert 0 < partly < COUNT, "the kill interrupts the import"
     output = import_secrets(session)

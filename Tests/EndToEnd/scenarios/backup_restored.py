@@ -43,7 +43,7 @@ def scenario(fixture):
     copy = shutil.copy(etc / "keys", fixture.folder / "copy-of-keys")
 
     worker.kill()
-    worker.wait(timeout=20)
+    worker.wait(timeout=60)
     lose(machine)
     restore(whole)
     after = modes(machine)

@@ -29,7 +29,7 @@ def scenario(fixture):
         workers.append(fixture.start(environment=wrong).wait_started())
     wait_until_all_reported(fixture, 2)
     wait_for(
-        lambda: all(row["last_success_at"] for row in read_grants(fixture).values()), 30,
+        lambda: all(row["last_success_at"] for row in read_grants(fixture).values()), 60,
         "every grant was refreshed once",
     )
     monitor = Monitor(fixture)

@@ -25,7 +25,7 @@ class Command:
         self.process.send_signal(number)
         wait_for(
             lambda: "stopping" in self.errors.read_text() or self.process.poll() is not None,
-            30,
+            60,
             "the signal is noticed",
         )
 
@@ -79,7 +79,7 @@ def scenario(fixture):
     # The command that a second signal ended is among the workers.
     workers = len(fixture.rows("SELECT * FROM workers"))
     token = Command(fixture, "shared", "token", "shared@example.com")
-    wait_for(lambda: len(fixture.rows("SELECT * FROM workers")) > workers, 30, "the command has started")
+    wait_for(lambda: len(fixture.rows("SELECT * FROM workers")) > workers, 60, "the command has started")
     token.stop()
     token.expect(143)
     assert sandbox.call("/control/wait?holding=1") is not None and lease("shared") == owner, (

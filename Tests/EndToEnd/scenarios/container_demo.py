@@ -39,7 +39,7 @@ def scenario(fixture):
         worker = subprocess.Popen([WORKER], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         page = Listener(port)
-        wait_for(lambda: answers(page), 30, "the worker listens")
+        wait_for(lambda: answers(page), 60, "the worker listens")
         answer = page.get("/")
         assert answer.status == 200 and b"<html" in answer.body, "the status page opens without a credential"
         page.get("/users?user=bela", credential).expect(200)

@@ -32,7 +32,7 @@ def scenario(fixture):
     fixture.database = new
     worker = fixture.start().wait_started()
     # The tokens that the suspended worker's requests spent are refused, as expected.
-    wait_for(lambda: sandbox.stats()["by_answer"].get("invalid_grant", 0) > 0, 30, "the new worker asks as well")
+    wait_for(lambda: sandbox.stats()["by_answer"].get("invalid_grant", 0) > 0, 60, "the new worker asks as well")
     suspended.signal(signal.SIGCONT)
     code = suspended.process.wait(timeout=60)
     output = suspended.errors.read_text()
@@ -45,7 +45,7 @@ def scenario(fixture):
     recovered = json.loads(fixture.run("results", "recover", spills[0], "--json").stdout)
     assert recovered == {"file": str(spills[0]), "stored": GRANTS, "outdated": 0, "unknown": 0}, "all are stored"
     assert not spills[0].exists(), "the spill file is removed once its results are stored"
-    wait_for(lambda: fixture.states() == {"active": GRANTS}, 20, "every grant stays active")
+    wait_for(lambda: fixture.states() == {"active": GRANTS}, 60, "every grant stays active")
     for grant in grants:
         # Strict rotation: only the rotated token still works.
         fixture.run("token", grant["email"], "--min-ttl", "7200")

@@ -29,7 +29,7 @@ def scenario(fixture):
     assert not is_ready(accounts), "the worker is not ready"
     proxy.pass_only("requests", "answers")
     rounds.wait_stored(40, "all answers are stored")
-    wait_for(lambda: count_of(accounts, BACK) == 1, 20, "it says that the database is back")
+    wait_for(lambda: count_of(accounts, BACK) == 1, 60, "it says that the database is back")
 
     # Nothing gets through at all; after the repair, the old connections are gone.
     rounds.begin(hold=True)
@@ -42,7 +42,7 @@ def scenario(fixture):
     proxy.reset()
     proxy.pass_only("requests", "answers")
     rounds.wait_stored(40, "all answers are stored")
-    wait_for(lambda: count_of(accounts, BACK) == 2, 20, "it says that the database is back")
+    wait_for(lambda: count_of(accounts, BACK) == 2, 60, "it says that the database is back")
 
     # Resets during work are recovered from before they are reported.
     rounds.begin(hold=True)
@@ -50,7 +50,7 @@ def scenario(fixture):
     proxy.reset()
     rounds.release(rounds.emails)
     rounds.wait_stored(20, "all answers are stored")
-    wait_for(lambda: is_ready(accounts), 10, "it is ready")
+    wait_for(lambda: is_ready(accounts), 60, "it is ready")
     accounts.close()
     proxy.close()
     return f"{rounds.verify()}"

@@ -27,22 +27,19 @@ def scenario(fixture):
         stopped = time.monotonic()
         # The database is away for every answer.
         rounds.release(rounds.emails)
-        wait_for(lambda: readiness(accounts)[0] == 503, 30, "it says that it is not ready")
-        assert readiness(accounts)[1]["checks"]["database"] == "unreachable", (
-            "the probe says that the database is unreachable"
-        )
-        wait_for(lambda: count_of(accounts, LOST) == count, 30, "it says that the database is lost")
+        wait_for(lambda: database(accounts) == (503, "unreachable"), 60, "not ready: the database is unreachable")
+        wait_for(lambda: count_of(accounts, LOST) == count, 60, "it says that the database is lost")
         wait_for(lambda: time.monotonic() >= stopped + seconds, AWAY + 5, "the database is away for a while")
         fixture.server.start()
-        rounds.wait_stored(30, "the answers that waited in memory are stored")
-        wait_for(lambda: count_of(accounts, BACK) == count, 30, "it says that the database is back")
-        wait_for(accounts.is_ready, 10, "it is ready again")
+        rounds.wait_stored(60, "the answers that waited in memory are stored")
+        wait_for(lambda: count_of(accounts, BACK) == count, 60, "it says that the database is back")
+        wait_for(accounts.is_ready, 60, "it is ready again")
     assert count_of(accounts, LOST) == count_of(accounts, BACK) == len(restarts), (
         "each loss and each return is reported once"
     )
     alarms = accounts.worker.events("alarm", kind="store_failing")
     assert len(alarms) == 1, "restarts within five minutes raise one alarm"
-    wait_for(lambda: "store_failing" not in concerns(accounts), 15, "the alarm ends when the database is back")
+    wait_for(lambda: "store_failing" not in concerns(accounts), 60, "the alarm ends when the database is back")
     accounts.close()
     return f"{len(restarts)} restarts; {rounds.verify()}"
 
@@ -50,6 +47,11 @@ def scenario(fixture):
 def readiness(accounts):
     answer = accounts.internal.get("/readyz")
     return answer.status, json.loads(answer.body)
+
+
+def database(accounts):
+    status, body = readiness(accounts)
+    return status, body["checks"]["database"]
 
 
 def concerns(accounts):

@@ -23,7 +23,7 @@ def scenario(fixture):
     # The backend is away for a while and the worker is killed during that time: the notice still arrives, once.
     accounts.backend.refusals = 3
     accounts.connect(sandbox.create(email="bob@gmail.com", sub=grant["sub"])[0], bearer).expect(201)
-    wait_for(lambda: accounts.worker.events("notice", outcome="postponed"), 30, "the notice was refused")
+    wait_for(lambda: accounts.worker.events("notice", outcome="postponed"), 60, "the notice was refused")
     accounts.worker.kill()
     accounts.start()
     notices = accounts.backend.wait_for("u-7", 2, seconds=90)

@@ -97,7 +97,7 @@ def commands_of_root(machine):
         assert pathlib.Path(f"/proc/{watch.pid}/environ").stat().st_uid == 0, "the environment is closed to the service"
     finally:
         watch.kill()
-        watch.communicate(timeout=20)
+        watch.communicate(timeout=60)
     stays = machine.run("keys", "list", "--no-switch", expect=78).stderr
     assert f"the settings are those of {CONFIGURATION}" in stays, "root also learns which file it reads"
     assert "but user id 0 is running" in stays, "root stays root"

@@ -179,7 +179,7 @@ def reload(fixture, accounts, authority, port):
     for name in ["second", "third", "fourth"]:
         authority.issue(name, to="first")
         worker.signal(signal.SIGHUP)
-        wait_for(lambda: internal.certificate_name() == name, 20, f"the {name} certificate is shown")
+        wait_for(lambda: internal.certificate_name() == name, 60, f"the {name} certificate is shown")
         assert ask() == 200, "the reload keeps the connection open"
     callers.stop()
     assert callers.answers > 0, "services call during the reloads"
@@ -194,7 +194,7 @@ def reload(fixture, accounts, authority, port):
     known = services.read_text()
     services.write_text(known.replace('"users": ["*"]', '"users": ["nobody"]'))
     worker.signal(signal.SIGHUP)
-    wait_for(lambda: "does not belong" in worker.errors.read_text(), 20, "the broken pair is reported")
+    wait_for(lambda: "does not belong" in worker.errors.read_text(), 60, "the broken pair is reported")
     assert "not reloaded: the settings, services" in worker.errors.read_text(), (
         "the worker says that nothing was reloaded"
     )
@@ -203,7 +203,7 @@ def reload(fixture, accounts, authority, port):
     services.write_text(known)
     authority.issue("sixth", to="first")
     worker.signal(signal.SIGHUP)
-    wait_for(lambda: internal.certificate_name() == "sixth", 20, "the repaired pair is used")
+    wait_for(lambda: internal.certificate_name() == "sixth", 60, "the repaired pair is used")
     lasting.close()
 
 
@@ -232,7 +232,7 @@ def metrics_and_expiry(fixture, accounts, authority, port):
     authority.issue("late", days=-1, to="first")
     worker = accounts.worker = fixture.start(*accounts.extra, "--internal-metrics").wait_started()
     alarm = wait_for(
-        lambda: worker.events("alarm", kind="certificate_expired"), 20, "an expired certificate is alarming"
+        lambda: worker.events("alarm", kind="certificate_expired"), 60, "an expired certificate is alarming"
     )
     assert "first.pem" in alarm[0]["text"] and "reload" in alarm[0]["text"], (
         "the alarm names the certificate and the remedy"
@@ -246,7 +246,7 @@ def metrics_and_expiry(fixture, accounts, authority, port):
     authority.issue("short", days=3, to="first")
     worker.signal(signal.SIGHUP)
     internal = TLSListener(port, authority)
-    wait_for(lambda: shown(internal) == "short", 20, "the new certificate is shown")
+    wait_for(lambda: shown(internal) == "short", 60, "the new certificate is shown")
     end = ssl.cert_time_to_seconds(internal.opened().sock.getpeercert()["notAfter"])
     gauge = f"refresh_worker_internal_certificate_expiry_timestamp_seconds {end}\n".encode()
     assert gauge in internal.get("/metrics").expect(200).body, "the metrics show the end of the new certificate"

@@ -105,6 +105,6 @@ def scenario(fixture):
     assert sandbox.stats()["concurrent_same_grant"] == 0, "no two requests for one grant run at once"
     for client in idle:
         client.close()
-    wait_for(accounts.is_ready, 10, "still answers")
+    wait_for(accounts.is_ready, 60, "still answers")
     accounts.close()
     return f"{IDLE} idle connections, {asked} honest requests, the slowest {slowest:.2f} s, {refreshed} refreshes"

@@ -26,15 +26,15 @@ def scenario(fixture):
 def foreign_ring(fixture, right, foreign):
     """The file is replaced while the worker runs, and put back: every token can be opened at all times."""
     worker = fixture.start().wait_started()
-    wait_for(lambda: refreshed(worker) >= GRANTS, 30, "all grants are refreshed with the right ring")
+    wait_for(lambda: refreshed(worker) >= GRANTS, 60, "all grants are refreshed with the right ring")
     fixture.keys = foreign
     fixture.generate_keys()
     kept = fixture.folder / "kept"
     shutil.copy2(right, kept)
     replace(foreign, right)
-    wait_for(lambda: worker.events("alarm", kind="key_ring_refused"), 20, "the foreign ring raises an alarm")
+    wait_for(lambda: worker.events("alarm", kind="key_ring_refused"), 60, "the foreign ring raises an alarm")
     fixture.set_due(0)
-    wait_for(lambda: refreshed(worker) >= 2 * GRANTS, 30, "the worker continues with the keys in memory")
+    wait_for(lambda: refreshed(worker) >= 2 * GRANTS, 60, "the worker continues with the keys in memory")
     # The command reads the file.
     fixture.run("--run-once", expect=REFUSED)
     replace(kept, right)
@@ -44,7 +44,7 @@ def foreign_ring(fixture, right, foreign):
 
     fixture.keys = foreign
     daemon = fixture.start()
-    code = daemon.process.wait(timeout=30)
+    code = daemon.process.wait(timeout=60)
     assert code == REFUSED, "a worker with a foreign ring does not start"
     assert "is not the one that sealed" in daemon.errors.read_text(), (
         "the worker says that another ring sealed the tokens"
@@ -58,14 +58,14 @@ def missing_ring(fixture, right):
     worker = fixture.start("--listen-internal", f"unix:{internal}").wait_started()
     kept = fixture.folder / "kept"
     right.rename(kept)
-    wait_for(lambda: worker.events("alarm", kind="key_file_unreadable"), 20, "the missing file raises an alarm")
+    wait_for(lambda: worker.events("alarm", kind="key_file_unreadable"), 60, "the missing file raises an alarm")
     assert readiness(internal) == (200, "file_unreadable"), "the worker is ready, and says that the file is missing"
     before = refreshed(worker)
     fixture.set_due(0)
-    wait_for(lambda: refreshed(worker) >= before + GRANTS, 30, "the worker continues with the keys in memory")
+    wait_for(lambda: refreshed(worker) >= before + GRANTS, 60, "the worker continues with the keys in memory")
     assert "restore it from its copy" in fixture.run("keys", "list", expect=REFUSED).stderr, "the advice is the copy"
     kept.rename(right)
-    wait_for(lambda: readiness(internal) == (200, "ok"), 20, "the worker finds the file again")
+    wait_for(lambda: readiness(internal) == (200, "ok"), 60, "the worker finds the file again")
     worker.stop()
 
 
@@ -97,7 +97,7 @@ def lacking_ring(fixture, right, stale):
     fixture.keys = stale
     lacking = fixture.start().wait_started()
     fixture.keys = right
-    wait_for(lambda: lacking.events("alarm", kind="key_ring_lacks_keys"), 20, "the stale ring raises an alarm")
+    wait_for(lambda: lacking.events("alarm", kind="key_ring_lacks_keys"), 60, "the stale ring raises an alarm")
     fixture.set_due(0)
     wait_for(lambda: refreshed(holder) >= GRANTS, 20, "the other worker refreshes all of them, without waiting")
     assert not lacking.events("refresh"), "the worker with the stale ring tries no refresh"
@@ -106,8 +106,8 @@ def lacking_ring(fixture, right, stale):
     expect_all_open(fixture)
 
     replace(right, stale)
-    wait_for(lambda: "refreshes" in notices(lacking), 20, "the worker takes the ring when it is right")
-    wait_for(lambda: has_share(fixture, lacking), 30, "the second worker has its share", pause=1)
+    wait_for(lambda: "refreshes" in notices(lacking), 60, "the worker takes the ring when it is right")
+    wait_for(lambda: has_share(fixture, lacking), 60, "the second worker has its share", pause=1)
     expect_all_open(fixture)
     holder.stop()
     lacking.stop()

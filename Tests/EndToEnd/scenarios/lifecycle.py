@@ -32,7 +32,7 @@ def scenario(fixture):
     sandbox.call("/control/wait?holding=1")
     with concurrent.futures.ThreadPoolExecutor() as pool:
         callers = [pool.submit(fixture.run, "token", "shared@example.com") for _ in range(3)]
-        wait_for(lambda: len(fixture.rows("SELECT * FROM workers")) == 4, 20, "three callers wait beside the daemon")
+        wait_for(lambda: len(fixture.rows("SELECT * FROM workers")) == 4, 60, "three callers wait beside the daemon")
         release()
         tokens = {caller.result().stdout.strip() for caller in callers}
     assert len(tokens) == 1 and requests() == 1, "all callers get the token of one request"
@@ -46,21 +46,21 @@ def scenario(fixture):
     worker.metrics.rename(moved)
     configuration.write_text("REFRESH_WORKER_LOG_LEVEL=debug\n")
     worker.signal(signal.SIGHUP)
-    wait_for(lambda: "reloaded" in worker.errors.read_text(), 20, "the reload is reported")
+    wait_for(lambda: "reloaded" in worker.errors.read_text(), 60, "the reload is reported")
     grant = sandbox.create_expired("later@example.com")
     fixture.import_grants([grant])
-    wait_for(lambda: worker.events("refresh", outcome="refreshed"), 30, "the new file gets the lines")
+    wait_for(lambda: worker.events("refresh", outcome="refreshed"), 60, "the new file gets the lines")
     assert "debug refresh" in worker.errors.read_text(), "the new log level holds"
     # A setting that a reload does not apply is named each time, until a restart.
     configuration.write_text("REFRESH_WORKER_LOG_LEVEL=debug\nREFRESH_WORKER_SUMMARY_INTERVAL=7\n")
     for count in (1, 2):
         worker.signal(signal.SIGHUP)
         wait_for(
-            lambda: worker.errors.read_text().count("settings=--summary-interval") == count, 20, f"named {count} times"
+            lambda: worker.errors.read_text().count("settings=--summary-interval") == count, 60, f"named {count} times"
         )
     configuration.write_text("REFRESH_WORKER_LOG_LEVL=debug\n")
     worker.signal(signal.SIGHUP)
-    wait_for(lambda: "LOG_LEVL" in worker.errors.read_text(), 20, "the bad key is named")
+    wait_for(lambda: "LOG_LEVL" in worker.errors.read_text(), 60, "the bad key is named")
     assert worker.process.poll() is None, "the worker keeps running"
 
     # SIGTERM lets what is in flight finish.
@@ -69,9 +69,9 @@ def scenario(fixture):
     fixture.import_grants([slow])
     sandbox.call("/control/wait?holding=1")
     worker.signal(signal.SIGTERM)
-    wait_for(lambda: worker.events("stopping", in_flight=1), 20, "the worker stops")
+    wait_for(lambda: worker.events("stopping", in_flight=1), 60, "the worker stops")
     release()
-    assert worker.process.wait(timeout=30) == 0, "a graceful stop exits with 0"
+    assert worker.process.wait(timeout=60) == 0, "a graceful stop exits with 0"
     assert worker.events("refresh", outcome="refreshed")[-1], "the result in flight is stored"
     assert fixture.grants()["slow@example.com"]["lease_owner"] is None, "the stop leaves no lease"
 
@@ -81,9 +81,9 @@ def scenario(fixture):
     fixture.import_grants([stuck])
     worker = fixture.start("--stop-deadline", "2", "--summary-interval", "1").wait_started()
     sandbox.call("/control/wait?holding=1")
-    wait_for(lambda: worker.events("summary"), 20, "a summary comes after its interval")
+    wait_for(lambda: worker.events("summary"), 60, "a summary comes after its interval")
     worker.signal(signal.SIGTERM)
-    assert worker.process.wait(timeout=30) == 0, "the stop ends at its deadline"
+    assert worker.process.wait(timeout=60) == 0, "the stop ends at its deadline"
     assert not fixture.grants()["stuck@example.com"]["lease_owner"], "the stop leaves no lease of the worker"
     # It was sent, so it may have been processed: it is tried again after a pause.
     assert fixture.grants()["stuck@example.com"]["state"] == "retrying", (
@@ -93,10 +93,10 @@ def scenario(fixture):
     wait_for(lambda: fixture.grants()["stuck@example.com"]["lease_owner"], 60, "it is tried again")
     sandbox.call("/control/wait?holding=1")
     worker.signal(signal.SIGTERM)
-    wait_for(lambda: worker.events("stopping", reason="SIGTERM"), 20, "the first signal is handled")
+    wait_for(lambda: worker.events("stopping", reason="SIGTERM"), 60, "the first signal is handled")
     asked = time.monotonic()
     worker.signal(signal.SIGTERM)
-    assert worker.process.wait(timeout=30) == 143, "the second signal ends the worker at once"
+    assert worker.process.wait(timeout=60) == 143, "the second signal ends the worker at once"
     assert time.monotonic() - asked < 20, "the second signal does not wait"
     release()
 

@@ -40,7 +40,7 @@ def scenario(fixture):
     beside = Listener(free_port())
     accounts.extra += ["--listen-internal", f"127.0.0.1:{beside.address}"]
     accounts.worker = fixture.start(*accounts.extra, "--socket-mode", "0600").wait_started()
-    wait_for(accounts.is_ready, 30, "it listens on its socket again")
+    wait_for(accounts.is_ready, 60, "it listens on its socket again")
     assert stat.S_IMODE(accounts.socket.stat().st_mode) == 0o600, "the socket has the requested mode"
     second = fixture.run(*accounts.extra, "--metrics-log", fixture.folder / "second.jsonl", expect=73)
     assert "listen" in second.stderr, "the second worker says that it cannot listen"
@@ -50,7 +50,7 @@ def scenario(fixture):
     # The probes of Kubernetes and curl.
     for path in ("/healthz", "/readyz", "/metrics", "/status", "/"):
         asked = ["curl", "--silent", "--fail", "--unix-socket", str(accounts.socket), f"http://localhost{path}"]
-        answer = subprocess.run(asked, capture_output=True, text=True, timeout=30)
+        answer = subprocess.run(asked, capture_output=True, text=True, timeout=60)
         assert answer.returncode == 0 and answer.stdout, f"curl gets {path}"
         assert beside.get(path).expect(200).body, f"the port beside the socket serves {path}"
     assert public.get("/readyz").expect(200).body == b"ready\n", "the public probe shows no details"
@@ -72,19 +72,19 @@ def scenario(fixture):
     known = services.read_text()
     services.write_text("{")
     accounts.worker.signal(signal.SIGHUP)
-    wait_for(lambda: "not reloaded" in accounts.worker.errors.read_text(), 10, "the broken file is reported")
+    wait_for(lambda: "not reloaded" in accounts.worker.errors.read_text(), 60, "the broken file is reported")
     assert "CommandError" not in accounts.worker.errors.read_text(), "the log shows no type names"
     accounts.vend("u-1").expect(200)
     services.write_text(known.replace('"users": ["*"]', '"users": ["u-2"]'))
     accounts.worker.signal(signal.SIGHUP)
-    wait_for(lambda: accounts.vend("u-1").status == 403, 10, "the new limits hold")
+    wait_for(lambda: accounts.vend("u-1").status == 403, 60, "the new limits hold")
     beside.get("/v1/grants/u-1/token", SERVICE_KEY).expect(403)
 
     # Draining: a begun request gets its answer, /readyz reports 503 during that time, and then all connections are
     # closed.
     services.write_text(known)
     accounts.worker.signal(signal.SIGHUP)
-    wait_for(lambda: accounts.vend("u-1").status == 200, 10, "the old limits hold again")
+    wait_for(lambda: accounts.vend("u-1").status == 200, 60, "the old limits hold again")
     fixture.sandbox.call("/control/grants/set", {"email": "ada@gmail.com", "hold": True})
     accounts.expire("u-1")
     answers = []
@@ -92,7 +92,7 @@ def scenario(fixture):
     caller.start()
     fixture.sandbox.call("/control/wait?holding=1")
     accounts.worker.signal(signal.SIGTERM)
-    wait_for(lambda: accounts.internal.get("/readyz").status == 503, 10, "not ready while draining")
+    wait_for(lambda: accounts.internal.get("/readyz").status == 503, 60, "not ready while draining")
     beside.get("/readyz").expect(503)
     fixture.sandbox.call("/control/release", {"email": "ada@gmail.com"})
     caller.join(30)

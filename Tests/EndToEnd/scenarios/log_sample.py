@@ -40,7 +40,7 @@ def scenario(fixture):
 
     fixture.set_due(0)
     wait_for(lambda: counted() >= GRANTS, 60, "every grant is refreshed")
-    wait_for(lambda: is_complete(GRANTS), 20, "lines and summaries account for every refresh")
+    wait_for(lambda: is_complete(GRANTS), 60, "lines and summaries account for every refresh")
     first = len(sampled())
     assert first == len(worker.events("refresh", outcome="refreshed")) == GRANTS // SAMPLE, "one line of seven"
 
@@ -49,12 +49,13 @@ def scenario(fixture):
         fixture.sandbox.change(grant, revoked=True)
     configuration.write_text("REFRESH_WORKER_LOG_SAMPLE=refresh.succeeded=0\n")
     worker.signal(signal.SIGHUP)
-    wait_for(lambda: "reloaded" in worker.errors.read_text(), 20, "the reload is reported")
+    wait_for(lambda: "reloaded" in worker.errors.read_text(), 60, "the reload is reported")
     fixture.set_due(0)
     wait_for(lambda: counted() == 2 * GRANTS - REVOKED, 60, "every other grant is refreshed again")
-    wait_for(lambda: is_complete(2 * GRANTS - REVOKED), 20, "the summaries count those without a line")
+    wait_for(lambda: is_complete(2 * GRANTS - REVOKED), 60, "the summaries count those without a line")
     assert len(sampled()) == first, "no plain success has a line"
+    wait_for(lambda: len(worker.events("state", to="disconnected")) >= REVOKED, 60, "each lost grant has its lines")
     gone = worker.events("refresh", outcome="disconnected", verdict="invalid_grant")
-    assert len(gone) == REVOKED == len(worker.events("state", to="disconnected")), "each lost grant has its lines"
+    assert len(gone) == REVOKED == len(worker.events("state", to="disconnected")), "each lost grant has its lines once"
     worker.stop()
     return f"{first} lines for {GRANTS} refreshes, then none"

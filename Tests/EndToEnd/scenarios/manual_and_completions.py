@@ -47,7 +47,7 @@ def scenario(fixture):
 
 
 def written(form):
-    done = subprocess.run([WORKER, "help", "--format", form], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([WORKER, "help", "--format", form], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and not done.stderr, f"{form} is written"
     return done.stdout
 
@@ -57,14 +57,14 @@ def check_page(page):
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "80", "MANROFFSEQ": "", "MANPAGER": "cat"}
     done = subprocess.run(
         ["man", "--warnings", "--local-file", "--encoding=UTF-8", "--troff-device=utf8", "--ditroff", str(page)],
-        capture_output=True, text=True, timeout=20, env=environment,
+        capture_output=True, text=True, timeout=60, env=environment,
     )
     assert done.returncode == 0 and not done.stderr, f"man has no warning about {page.name}: {done.stderr}"
     # Pages have no date, so that builds of one version are equal.
-    lint = subprocess.run(["mandoc", "-Tlint", str(page)], capture_output=True, text=True, timeout=20)
+    lint = subprocess.run(["mandoc", "-Tlint", str(page)], capture_output=True, text=True, timeout=60)
     complaints = [line for line in lint.stdout.splitlines() if "missing date" not in line]
     assert not complaints, f"mandoc has no complaint about {page.name}"
-    shown = subprocess.run(["mandoc", "-Tutf8", str(page)], capture_output=True, text=True, timeout=20).stdout
+    shown = subprocess.run(["mandoc", "-Tutf8", str(page)], capture_output=True, text=True, timeout=60).stdout
     plain = re.sub(".\b", "", shown)
     assert "--max-rate" in plain and "/etc/refresh-worker/refresh-worker.conf" in plain, "text can be copied"
 
@@ -74,7 +74,7 @@ def bash(script, folder, line):
         ["bash", "--norc", "-c",
          'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _refresh_worker; '
          'printf "%s\\n" "${COMPREPLY[@]}"', "bash", str(script), *line.split()],
-        capture_output=True, text=True, timeout=20, cwd=folder,
+        capture_output=True, text=True, timeout=60, cwd=folder,
     )
     assert not done.stderr, f"bash has no complaint about `{line}`"
     return sorted(done.stdout.splitlines())
@@ -83,7 +83,7 @@ def bash(script, folder, line):
 def fish(script, folder, line):
     done = subprocess.run(
         ["fish", "--no-config", "-c", 'source $argv[1]; complete -C "$argv[2]"', str(script), line],
-        capture_output=True, text=True, timeout=20, cwd=folder, env={**os.environ, "HOME": str(folder)},
+        capture_output=True, text=True, timeout=60, cwd=folder, env={**os.environ, "HOME": str(folder)},
     )
     assert not done.stderr, f"fish has no complaint about `{line}`"
     return sorted(offer.split("\t")[0].replace("\\ ", " ") for offer in done.stdout.splitlines())

@@ -101,7 +101,7 @@ class Shell:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=60)
 
 
 def proxy_before_the_move(fixture, former, worker):

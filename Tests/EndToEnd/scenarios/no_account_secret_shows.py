@@ -82,7 +82,7 @@ def scenario(fixture):
     public.post("/api/auth/logout", bearer=renewed["access_token"]).expect(200)
     public.call("DELETE", "/v1/auth/gmail-tokens", bearer=paypulse).expect(200)
     public.call("DELETE", "/v1/user/me", bearer=paypulse).expect(200)
-    wait_for(lambda: accounts.backend.of("u-1"), 30, "the backend is notified of the end")
+    wait_for(lambda: accounts.backend.of("u-1"), 60, "the backend is notified of the end")
     for notice in accounts.backend.notices:
         for secret in secrets | names:
             assert secret not in json.dumps(notice), "no notice holds a secret"

@@ -163,5 +163,5 @@ def vends(accounts, **fields):
 
 def expect_vends(accounts, count, expectation, **fields):
     """Waits for the lines, which are written up to 5 ms after the answer, and checks that there are no more."""
-    wait_for(lambda: len(vends(accounts, **fields)) >= count, 5, expectation)
+    wait_for(lambda: len(vends(accounts, **fields)) >= count, 60, expectation)
     assert len(vends(accounts, **fields)) == count, expectation

@@ -44,6 +44,10 @@ def postpone(fixture, *users):
         fixture.set_due(int(time.time() * 1000) + HOUR, user)
 
 
+def refreshes(fixture, user):
+    return fixture.workers[-1].events("refresh", grant=f"{fixture.grants()[user]['id']:016x}")
+
+
 def is_active(fixture, user):
     return fixture.grants()[user]["state"] == "active"
 
@@ -60,25 +64,25 @@ def retries(fixture):
     wait_for(
         lambda: {user: row["state"] for user, row in fixture.grants().items()} == wanted
         and fixture.grants()[dan]["is_proven"],
-        30,
+        60,
         "two grants are retrying, one is suspended and one is refreshed",
     )
     postpone(fixture, ada, bob, cat)
     for grant in grants:
         sandbox.change(grant, answer=None)
 
-    begun = time.monotonic()
+    tries = len(refreshes(fixture, ada))
     assert fixture.run("grants", "retry", ada).stdout == "1 grant is due now\n", "the user's grant is due"
-    wait_for(lambda: is_active(fixture, ada), 20, "the worker finds the new due time")
-    took = time.monotonic() - begun
-    assert took < 10, "the worker finds the new due time with its next scan"
+    wait_for(lambda: is_active(fixture, ada), 60, "the worker finds the new due time")
+    late = wait_for(lambda: refreshes(fixture, ada)[tries:], 60, "the try has its line")[0]["lateness_ms"]
+    assert late < 10_000, "the worker finds the new due time with its next scan"
     assert not is_active(fixture, bob), "no other grant is tried"
 
     assert lines(fixture.run("grants", "retry", "--state", "retrying", "--json"))[0]["due"] == 1, "one is retrying"
-    wait_for(lambda: is_active(fixture, bob), 20, "the retrying grant is tried")
+    wait_for(lambda: is_active(fixture, bob), 60, "the retrying grant is tried")
     assert not is_active(fixture, cat), "the suspended grant waits for its probe"
     assert fixture.run("grants", "retry", "--client", CLIENT).stdout == "1 grant is due now\n", "one is suspended"
-    wait_for(lambda: is_active(fixture, cat), 20, "the suspended grant is tried")
+    wait_for(lambda: is_active(fixture, cat), 60, "the suspended grant is tried")
 
     # A grant in flight stays; one that ended does too.
     sandbox.change(grants[3], hold=True)
@@ -87,10 +91,10 @@ def retries(fixture):
     held = fixture.run("grants", "retry", dan).stdout
     assert "0 grants are due now" in held and "1 being refreshed at this moment" in held, "a grant in flight stays"
     sandbox.call("/control/release", {})
-    wait_for(lambda: fixture.grants()[dan]["lease_owner"] is None, 20, "the held request has its answer")
+    wait_for(lambda: fixture.grants()[dan]["lease_owner"] is None, 60, "the held request has its answer")
     sandbox.change(grants[3], revoked=True)
     fixture.set_due(int(time.time() * 1000), dan)
-    wait_for(lambda: fixture.grants()[dan]["state"] == "disconnected", 30, "the revoked grant ends")
+    wait_for(lambda: fixture.grants()[dan]["state"] == "disconnected", 60, "the revoked grant ends")
     refused = fixture.run("grants", "retry", dan, expect=77).stderr
     assert f"the grant of user '{dan}' is disconnected (invalid_grant): the user must sign in again" in refused, (
         "an ended grant is not tried again"
@@ -133,10 +137,10 @@ def corrects_the_client(fixture, accounts):
     users = {grant["email"] for grant in grants}
     wait_for(
         lambda: [fixture.grants()[user]["reason"] for user in users].count("client_mismatch_unconfirmed") == 4,
-        30,
+        60,
         "Google refuses the wrong client id",
     )
-    alarm = wait_for(lambda: accounts.worker.events("alarm", kind="client_unproven"), 10, "an alarm is logged")[0]
+    alarm = wait_for(lambda: accounts.worker.events("alarm", kind="client_unproven"), 60, "an alarm is logged")[0]
     assert f"grants set-client --from {WRONG} --to ID" in alarm["text"], "the alarm names the command"
     refused = fixture.run("grants", "set-client", "--from", CLIENT, "--to", WRONG, expect=78).stderr
     assert f"the client id '{WRONG}' is not configured" in refused, "the new client id must be configured"
@@ -144,12 +148,12 @@ def corrects_the_client(fixture, accounts):
     words = ["grants", "set-client", "--from", WRONG, "--to", CLIENT]
     first = lines(fixture.run(*words, "--json", expect=75))[0]
     assert first == {"moved": 4, "due": 4, "in_flight": 1}, "the grant in flight stays"
-    wait_for(lambda: sum(is_active(fixture, user) for user in users) == 4, 20, "the moved grants are refreshed")
+    wait_for(lambda: sum(is_active(fixture, user) for user in users) == 4, 60, "the moved grants are refreshed")
     sandbox.call("/control/release", {})
     held = grants[4]["email"]
     wait_for(lambda: fixture.grants()[held]["reason"] == "client_mismatch_unconfirmed", 60, "the last one is refused")
     assert "1 grant was moved" in fixture.run(*words).stdout, "the command can be repeated"
-    wait_for(lambda: is_active(fixture, held), 20, "the last grant is refreshed")
+    wait_for(lambda: is_active(fixture, held), 60, "the last grant is refreshed")
     assert "0 grants were moved" in fixture.run(*words).stdout, "no grant of the wrong client id is left"
 
 
@@ -306,5 +310,5 @@ def watches(fixture, accounts):
             read_until(watch, "workers: none running")
     finally:
         watch.kill()
-        watch.wait(timeout=20)
+        watch.wait(timeout=60)
         watch.stdout.close()

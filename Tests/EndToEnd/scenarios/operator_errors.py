@@ -32,13 +32,13 @@ def scenario(fixture):
     whole = services.read_text()
     services.write_text("{broken")
     accounts.worker.signal(signal.SIGHUP)
-    wait_for(lambda: "not reloaded" in errors.read_text(), 10, "the reload is refused")
+    wait_for(lambda: "not reloaded" in errors.read_text(), 60, "the reload is refused")
     accounts.vend("u-1").expect(200)
     assert " debug " not in errors.read_text(), "a refused reload does not change the log level"
     assert "CommandError" not in errors.read_text(), "the log shows no type names"
     services.write_text(whole)
     accounts.worker.signal(signal.SIGHUP)
-    wait_for(lambda: "request" in errors.read_text() or not accounts.vend("u-1"), 10, "the whole file is applied")
+    wait_for(lambda: "request" in errors.read_text() or not accounts.vend("u-1"), 60, "the whole file is applied")
     accounts.worker.stop()
 
     # A token of an older version's database that is damaged must not keep ended sessions and sealed successors.
@@ -46,14 +46,14 @@ def scenario(fixture):
         database.execute(
             "UPDATE grants SET refresh_token = x'00', refresh_prefix_mark = NULL, refresh_digest_mark = NULL"
         )
-    accounts.start("--session-grace", "5")
+    accounts.start("--session-grace", "15")
     pair = accounts.sign_in(grant)
     public.post("/api/auth/refresh", {"refresh_token": pair["refresh_token"]}).expect(200)
     assert fixture.rows("SELECT successor FROM sessions")[0]["successor"] is not None, (
         "the successor is kept for the grace period"
     )
     wait_for(
-        lambda: fixture.rows("SELECT successor FROM sessions")[0]["successor"] is None, 30, "the successor is wiped"
+        lambda: fixture.rows("SELECT successor FROM sessions")[0]["successor"] is None, 60, "the successor is wiped"
     )
     accounts.worker.stop()
 
@@ -74,7 +74,7 @@ def scenario(fixture):
         former, held = held, len(list(files.iterdir()))
         return held == former
 
-    wait_for(is_stable, 10, "the worker keeps as many idle connections as its limit allows", pause=0.5)
+    wait_for(is_stable, 60, "the worker keeps as many idle connections as its limit allows", pause=0.5)
     assert held < OPEN_FILES - 32, "idle connections leave files free"
     for connection in idle:
         connection.close()

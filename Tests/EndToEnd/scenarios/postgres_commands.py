@@ -140,7 +140,7 @@ def refreshes_new_grants(fixture, worker, grants):
     late = fixture.sandbox.create_expired("late@example.com")
     fixture.import_grants([late])
     wait_for(
-        lambda: worker.events("refresh", outcome="refreshed"), 20, "the grant that another process stored was refreshed"
+        lambda: worker.events("refresh", outcome="refreshed"), 60, "the grant that another process stored was refreshed"
     )
 
 
@@ -228,7 +228,7 @@ def killed(fixture):
     # The server itself looks each millisecond: a client for each look would be slower than the copy.
     fixture.server.execute(HAS_BEGUN)
     copy.kill()
-    copy.wait(timeout=20)
+    copy.wait(timeout=60)
     before = int(fixture.server.execute("SELECT count(*) FROM users"))
     assert 0 < before < USERS, "the kill interrupts the copy"
     fixture.server.url = administrator
@@ -277,5 +277,5 @@ def starts_before_the_server(fixture):
     impatient = fixture.start()
     wait_for(lambda: "waiting for the database" in impatient.errors.read_text(), 60, "it waits")
     impatient.signal(signal.SIGTERM)
-    assert impatient.process.wait(timeout=20) == -signal.SIGTERM, "a signal ends the wait at once"
+    assert impatient.process.wait(timeout=60) == -signal.SIGTERM, "a signal ends the wait at once"
     fixture.server.start()

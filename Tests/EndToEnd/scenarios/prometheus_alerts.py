@@ -85,7 +85,7 @@ def use(accounts):
 
 def metrics_are_in_order(accounts):
     text = accounts.internal.get("/metrics").expect(200).body
-    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=30)
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=60)
     assert checked.returncode == 0, f"promtool accepts the metrics; it says: {checked.stderr!r}"
 
 
@@ -113,4 +113,4 @@ def every_panel_has_data(accounts, prometheus):
                 empty[title] = expression
         return not empty
 
-    wait_for(all_have_data, 15, lambda: f"each query of the dashboard returns data; these do not: {empty}")
+    wait_for(all_have_data, 60, lambda: f"each query of the dashboard returns data; these do not: {empty}")

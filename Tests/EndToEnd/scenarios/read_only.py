@@ -21,11 +21,11 @@ def scenario(fixture):
     fixture.server.end_sessions("refresh-worker")
     rounds.release(rounds.emails)
     errors = accounts.worker.errors
-    wait_for(lambda: "does not accept writes" in errors.read_text(), 30, "it says that the database takes no writes")
-    wait_for(lambda: not accounts.is_ready(), 30, "it is not ready")
+    wait_for(lambda: "does not accept writes" in errors.read_text(), 60, "it says that the database takes no writes")
+    wait_for(lambda: not accounts.is_ready(), 60, "it is not ready")
     answer = accounts.internal.get("/readyz")
     assert answer.json["checks"]["database"] == "read_only", "the probe says that the database is read-only"
-    wait_for(lambda: "the database cannot be used" in errors.read_text(), 20, "it says that the database is lost")
+    wait_for(lambda: "the database cannot be used" in errors.read_text(), 60, "it says that the database is lost")
     waiting = fixture.rows("SELECT count(*) AS n FROM grant_schedule WHERE lease_owner IS NOT NULL")[0]["n"]
     assert waiting == GRANTS, "every response waits to be stored"
     # The worker's sessions keep their setting; it must open new ones on its own.
@@ -33,8 +33,8 @@ def scenario(fixture):
         "SET transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only"
     )
     rounds.wait_stored(40, "the answers that waited in memory are stored")
-    wait_for(accounts.is_ready, 20, "it is ready again")
-    wait_for(lambda: "the database can be used again" in errors.read_text(), 20, "it says so")
+    wait_for(accounts.is_ready, 60, "it is ready again")
+    wait_for(lambda: "the database can be used again" in errors.read_text(), 60, "it says so")
     for words in ("the database cannot be used", "the database can be used again"):
         assert errors.read_text().count(words) == 1, f"{words!r} is reported once"
     accounts.close()
@@ -50,7 +50,7 @@ def refuses_to_start(fixture):
     def refused(database, *words):
         fixture.database = database
         worker = fixture.start()
-        code = worker.process.wait(timeout=30)
+        code = worker.process.wait(timeout=60)
         output = worker.errors.read_text()
         fixture.database = url
         assert code == 78, f"the worker exits with 78; it wrote: {output}"

@@ -18,7 +18,7 @@ def scenario(fixture):
     fixture.import_grants([new], "--replace")
     sandbox.call("/control/grants/set", {"refresh_token": old["refresh_token"], "revoked": True})
     sandbox.call("/control/release", {"refresh_token": old["refresh_token"]})
-    wait_for(lambda: worker.events("refresh", outcome="void"), 30, "the late answer is void")
+    wait_for(lambda: worker.events("refresh", outcome="void"), 60, "the late answer is void")
     row = fixture.grants()["ada@example.com"]
     assert row["state"] == "active", "the reconnected grant is active"
     assert row["generation"] == 2, "the reconnected grant has a new generation"
@@ -32,7 +32,7 @@ def scenario(fixture):
     sandbox.call("/control/wait?holding=1")
     fixture.import_grants([{**grant, "expires_at": grant["expires_at"] + 1800}], "--replace", refresh_token=False)
     sandbox.call("/control/release", {"refresh_token": grant["refresh_token"]})
-    wait_for(lambda: worker.events("refresh", rotated=True), 30, "the rotated token is stored")
+    wait_for(lambda: worker.events("refresh", rotated=True), 60, "the rotated token is stored")
     row = fixture.grants()["bob@example.com"]
     assert (row["state"], row["generation"]) == ("active", 2), "the reconnected grant is active in its new generation"
     # Strict rotation: only the rotated token still works.

@@ -66,7 +66,7 @@ def scenario(fixture):
     def start(socket, environment=None):
         extra = ["--listen-internal", f"unix:{socket}", "--services-file", fixture.folder / "services.json"]
         worker = fixture.start(*extra, prefix=newer if environment else older, environment=environment).wait_started()
-        wait_for(Listener(socket).is_ready, 30, "the worker is ready")
+        wait_for(Listener(socket).is_ready, 60, "the worker is ready")
         return worker
 
     def refresh_all():
@@ -97,7 +97,7 @@ def scenario(fixture):
 
     # A breaking step: the newest worker waits, while those before it work.
     newest = fixture.start(prefix=newer, environment=BREAKING)
-    wait_for(lambda: "Stop every worker" in newest.errors.read_text(), 30, "it says what it waits for")
+    wait_for(lambda: "Stop every worker" in newest.errors.read_text(), 60, "it says what it waits for")
     refresh_all()
     answered = service.end()
     first.stop()
@@ -106,7 +106,7 @@ def scenario(fixture):
     newest.wait_started()
     assert schema() == version + 2, "it changes the schema when it is alone"
     refused = fixture.start(prefix=older)
-    assert refused.process.wait(timeout=30) == 78, "an older version does not start on it"
+    assert refused.process.wait(timeout=60) == 78, "an older version does not start on it"
     assert "Upgrade refresh-worker" in refused.errors.read_text(), "it says what to do"
     refresh_all()
     assert fixture.states() == {"active": GRANTS}, "every grant is active"

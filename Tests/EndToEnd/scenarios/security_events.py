@@ -1,4 +1,4 @@
-"""Google's security events: each takes effect within a second, and forged ones are refused."""
+"""Google's security events: each has taken effect when Google gets its answer, and forged ones are refused."""
 
 import json
 import time
@@ -28,16 +28,14 @@ def scenario(fixture):
         """The time of an event itself. Google's tokens do not have it, and then an event this soon is checked."""
         return {"toe": int(time.time())}
 
-    def within_a_second(user, state):
-        began = time.monotonic()
-        wait_for(lambda: fixture.grants()[user]["state"] == state, 1, f"{user} becomes {state}", pause=0.02)
-        return time.monotonic() - began
+    def is_at_once(user, state):
+        assert fixture.grants()[user]["state"] == state, f"{user} is {state} when Google gets its answer"
 
     for form in ("prefix", "hash"):
         grant = connected(f"by-{form}", f"{form}@gmail.com")
         token, answer = send(type="token-revoked", refresh_token=grant["refresh_token"], form=form, **just_now())
         answer.expect(202)
-        within_a_second(f"by-{form}", "disconnected")
+        is_at_once(f"by-{form}", "disconnected")
         row = fixture.grants()[f"by-{form}"]
         assert row["refresh_token"] is None and row["reason"] == "token_revoked", (
             "the event wipes the token with its reason"
@@ -53,16 +51,16 @@ def scenario(fixture):
     public.get("/api/auth/me", pair["access_token"]).expect(401)
     assert fixture.grants()["u-1"]["state"] == "active", "sessions-revoked leaves the grant active"
     send(type="account-disabled", email="ada@gmail.com", reason="hijacking", **just_now())[1].expect(202)
-    within_a_second("u-1", "suspended")
+    is_at_once("u-1", "suspended")
     assert accounts.profile(user_token("u-1"))["gmail_account_connected"] is False, (
         "a suspended grant is shown as not connected"
     )
     send(type="account-enabled", email="ada@gmail.com")[1].expect(202)
-    wait_for(lambda: fixture.grants()["u-1"]["state"] == "active", 5, "the probe finds the account enabled", pause=0.02)
+    wait_for(lambda: fixture.grants()["u-1"]["state"] == "active", 60, "the probe finds the account enabled", pause=0.02)
     send(type="account-credential-change-required", email="ada@gmail.com")[1].expect(202)
     send(type="verification", state="hello", aud=CLIENT)[1].expect(202)
     send(type="tokens-revoked", email="ada@gmail.com", **just_now())[1].expect(202)
-    within_a_second("u-1", "disconnected")
+    is_at_once("u-1", "disconnected")
 
     # A late delivery of an event from before the user reconnected changes nothing.
     accounts.connect(sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0], user_token("u-1")).expect(201)
@@ -72,20 +70,20 @@ def scenario(fixture):
 
     # The user disconnects and signs in again, and only then Google issues the event for the former tokens.
     accounts.public.call("DELETE", "/v1/auth/gmail-tokens", bearer=user_token("u-1")).expect(200)
-    wait_for(lambda: fixture.grants()["u-1"]["refresh_token"] is None, 5, "the grant is revoked at Google")
+    wait_for(lambda: fixture.grants()["u-1"]["refresh_token"] is None, 60, "the grant is revoked at Google")
     new = sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0]
     accounts.connect(new, user_token("u-1")).expect(201)
     before = fixture.grants()["u-1"]
     send(type="tokens-revoked", email="ada@gmail.com")[1].expect(202)
     wait_for(
-        lambda: fixture.grants()["u-1"]["last_success_at"] != before["last_success_at"], 5, "it is refreshed", 0.02
+        lambda: fixture.grants()["u-1"]["last_success_at"] != before["last_success_at"], 60, "it is refreshed", 0.02
     )
     after = fixture.grants()["u-1"]
     assert after["state"] == "active" and after["refresh_token"] == before["refresh_token"], "the new token is kept"
     # The same event when the new token is revoked too: Google's own answer ends the grant.
     sandbox.call("/control/grants/set", {"refresh_token": new["refresh_token"], "revoked": True})
     send(type="tokens-revoked", email="ada@gmail.com")[1].expect(202)
-    wait_for(lambda: fixture.grants()["u-1"]["state"] == "disconnected", 5, "Google refuses the new token", pause=0.02)
+    wait_for(lambda: fixture.grants()["u-1"]["state"] == "disconnected", 60, "Google refuses the new token", pause=0.02)
     assert fixture.grants()["u-1"]["reason"] == "invalid_grant", "only Google's answer ends the new grant"
 
     # Forged ones.

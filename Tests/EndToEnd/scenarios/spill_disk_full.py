@@ -38,19 +38,19 @@ def fill_disk(fixture, disk):
     # A worker sends few requests until the first of them has succeeded.
     fixture.import_grants(grants[:1])
     worker = fixture.start("--stop-deadline", "8").wait_started()
-    wait_for(lambda: worker.events("refresh", outcome="refreshed"), 20, "the first grant is refreshed")
+    wait_for(lambda: worker.events("refresh", outcome="refreshed"), 60, "the first grant is refreshed")
     for grant in grants:
         sandbox.change(grant, hold=True)
     fixture.import_grants(grants[1:])
     fixture.set_due(0)
     sandbox.call(f"/control/wait?holding={GRANTS}")
-    wait_for(lambda: (disk / "grants.sqlite.reserve").exists(), 20, "the reserve is made")
+    wait_for(lambda: (disk / "grants.sqlite.reserve").exists(), 60, "the reserve is made")
     # Without the half of the reserve for commits, only the spill file remains for the answers.
     os.truncate(disk / "grants.sqlite.reserve", 2 << 20)
     with Filler(disk) as filler:
         for grant in grants:
             sandbox.call("/control/release", {"email": grant["email"]})
-        wait_for(lambda: worker.events("alarm", kind="store_failing"), 30, "the disk is full")
+        wait_for(lambda: worker.events("alarm", kind="store_failing"), 60, "the disk is full")
         reads(fixture)
         worker.stop(expect=74)
         spills = list(disk.glob("grants.sqlite.unsaved-*"))

@@ -88,7 +88,7 @@ def begin(fixture, accounts):
     wait_for(lambda: accounts.worker.events("breaker", change="opened"), 60, "a breaker is open")
     accounts.internal.get("/v1/grants/user3%40example.com/token", SERVICE_KEY).expect(200)
     accounts.internal.get("/v1/grants/unknown/token", SERVICE_KEY).expect(404)
-    wait_for(lambda: "invalid_client" in text(accounts), 30, "the page shows it")
+    wait_for(lambda: "invalid_client" in text(accounts), 60, "the page shows it")
 
 
 def text(accounts):
@@ -212,13 +212,13 @@ def says_that_it_is_old(browser, url):
         page.route(url, lambda route: route.abort())
         page.clock.fast_forward(15_000)
         wait_for(
-            lambda: status.inner_text() == f"Not updated since {shown}: the worker does not answer.", 30,
+            lambda: status.inner_text() == f"Not updated since {shown}: the worker does not answer.", 60,
             "the page says that it is old",
         )
         expect_accessible(page)
         page.unroute(url)
         page.clock.fast_forward(15_000)
-        wait_for(lambda: status.inner_text() == "Updated every 15 seconds.", 30, "it recovers")
+        wait_for(lambda: status.inner_text() == "Updated every 15 seconds.", 60, "it recovers")
 
 
 def asks_for_an_operator(accounts):
@@ -324,7 +324,7 @@ def charts_have_all_workers(accounts):
     def refreshed():
         return int(re.search(r"Refreshed in the last hour: ([0-9,]+)", text(accounts))[1].replace(",", ""))
 
-    wait_for(lambda: refreshed() >= GRANTS, 30, "the charts have the refreshes of another worker")
+    wait_for(lambda: refreshed() >= GRANTS, 60, "the charts have the refreshes of another worker")
 
 
 def look_up(page, user):

@@ -22,7 +22,7 @@ def scenario(fixture):
     rounds.wait_held()
     fixture.server.stop("immediate")
     rounds.release(rounds.emails)
-    wait_for(lambda: worker.events("alarm", kind="store_failing"), 30, "the database is away")
+    wait_for(lambda: worker.events("alarm", kind="store_failing"), 60, "the database is away")
     began = time.monotonic()
     worker.stop(expect=74)
     took = time.monotonic() - began

@@ -31,7 +31,7 @@ def scenario(fixture):
     refused = sandbox.stats()["by_answer"].get("invalid_grant", 0)
     assert refused > 0, "Google refuses the spent tokens to cron"
     worker.signal(signal.SIGCONT)
-    wait_for(lambda: fixture.states() == {"active": GRANTS}, 20, "the late answers count")
+    wait_for(lambda: fixture.states() == {"active": GRANTS}, 60, "the late answers count")
     for grant in grants:
         # Strict rotation: only the rotated token still works.
         fixture.run("token", grant["email"], "--min-ttl", "7200")

@@ -28,7 +28,7 @@ def scenario(fixture):
         return fixture.start(*extra, prefix=prefix, environment=environment, pass_fds=[listening.fileno()])
 
     worker = start(WORKER).wait_started()
-    wait_for(lambda: fixture.states() == {"active": GRANTS}, 30, "every grant is active")
+    wait_for(lambda: fixture.states() == {"active": GRANTS}, 60, "every grant is active")
     times, failures, ends = [], [], threading.Event()
 
     def ask():
@@ -46,7 +46,7 @@ def scenario(fixture):
 
     service = threading.Thread(target=ask, daemon=True)
     service.start()
-    wait_for(lambda: len(times) > 50, 30, "the service gets tokens")
+    wait_for(lambda: len(times) > 50, 60, "the service gets tokens")
     usual = max(times)
     former = fixture.rows("PRAGMA user_version")[0]["user_version"]
     began = time.monotonic()
@@ -55,7 +55,7 @@ def scenario(fixture):
     worker = start(NEXT_WORKER, {"NEXT_SCHEMA_STEPS": "additive"}).wait_started()
     started = time.monotonic()
     before = len(times)
-    wait_for(lambda: len(times) > before + 50, 30, "the service gets tokens of the new worker")
+    wait_for(lambda: len(times) > before + 50, 60, "the service gets tokens of the new worker")
     ends.set()
     service.join(60)
     version = fixture.rows("PRAGMA user_version")[0]["user_version"]

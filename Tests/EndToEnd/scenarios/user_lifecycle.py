@@ -81,7 +81,7 @@ def scenario(fixture):
     public.post("/api/auth/logout", bearer=pair["access_token"]).expect(200)
     public.get("/api/auth/me", pair["access_token"]).expect(401)
     public.post("/api/auth/refresh", {"refresh_token": pair["refresh_token"]}).expect(401)
-    wait_for(lambda: len(accounts.worker.events("notice", outcome="accepted")) == 2, 10, "two notices were accepted")
+    wait_for(lambda: len(accounts.worker.events("notice", outcome="accepted")) == 2, 60, "two notices were accepted")
     assert len(accounts.backend.of(user)) == 2, "the backend gets exactly two notices"
     accounts.close()
     return "signed in, connected, revoked, notified, reconnected, notified, logged out"

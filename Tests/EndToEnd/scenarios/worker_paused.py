@@ -51,7 +51,7 @@ def scenario(fixture):
 
     paused.signal(signal.SIGCONT)
     wait_for(
-        lambda: len(late(paused)) == len(of_paused), 30, "the paused worker reports that each of its answers is late",
+        lambda: len(late(paused)) == len(of_paused), 60, "the paused worker reports that each of its answers is late",
     )
     assert stored(fixture) == before, "the paused worker overwrites no result"
     # The worker refreshes its share again once each worker has read the other's report.

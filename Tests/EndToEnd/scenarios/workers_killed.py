@@ -35,7 +35,7 @@ def scenario(fixture):
     # sockets.
     some = chance.sample(sorted(held[2]), len(held[2]) // 2)
     rounds.release(some)
-    wait_for(lambda: rounds.claimed_by(names[2]) != held[2], 10, "the third has begun to store", pause=0)
+    wait_for(lambda: rounds.claimed_by(names[2]) != held[2], 60, "the third has begun to store", pause=0)
     leases |= dies(fixture, rounds, workers[2], names[2])
     # The requests that are still on hold belong to dead workers.
     rounds.sandbox.call("/control/release", {})

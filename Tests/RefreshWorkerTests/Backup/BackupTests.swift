@@ -78,7 +78,7 @@ struct BackupTests {
     @Test("credentials of systemd are not archived but named, and without the key ring tokens stay sealed")
     func credentials() async throws {
         try await OperatorFixture.with { fixture in
-            func restored(_ folder: String) throws -> (open: [String], secret: [String], credentials: [String]) {
+            func restored(_ folder: String?) throws -> (open: [String], secret: [String], credentials: [String]) {
                 try fixture.context([(.jwtSecretFile, fixture.path("jwt"))]).configuration
                     .restoredFiles(credentialsDirectory: folder)
             }
@@ -88,7 +88,7 @@ struct BackupTests {
                 #expect(try restored(folder).credentials == all + [fixture.path("client-id")])
                 #expect(try restored(folder).secret == [])
             }
-            for folder in ["", String(fixture.root.dropLast())] {
+            for folder in [nil, String(fixture.root.dropLast())] {
                 #expect(try restored(folder).credentials == [])
                 #expect(try restored(folder).secret == all)
             }

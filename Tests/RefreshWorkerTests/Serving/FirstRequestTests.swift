@@ -1,19 +1,75 @@
+import Base
 import Crypto
+import HTTPClient
+import Status
+import Storage
+import TestSupport
 import Testing
 
+@testable import HTTPServer
 @testable import RefreshWorker
 @testable import Routes
 
-@Suite("A worker that has begun to listen")
+@Suite("A worker that has begun to listen", .timeLimit(.minutes(10)))
 struct FirstRequestTests {
-    @Test("has checked its database, so the first request to it is not refused")
-    func databaseIsChecked() async throws {
+    private let notifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
+
+    /// Gives the body a worker that was opened as far as its listeners.
+    private func withWorker(
+        _ settings: [Setting.Name: String],
+        _ body: (inout WorkerParts, OperatorFixture) async throws -> Void
+    ) async throws {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
-            try fixture.write("a secret of more than thirty-two bytes\n", to: "secret")
-            try await StartedWorker.with([.listenInternal: "unix:ROOT/internal.sock"], in: fixture) { started in
-                #expect(started.worker.listeners != nil && started.worker.database.problem == nil)
+            let flags = settings.map { ($0, $1.replacing("ROOT", with: fixture.root)) }
+            let quiet: [(Setting.Name, String)] = [(.metricsLog, fixture.path("metrics")), (.logLevel, "error")]
+            var worker = try await fixture.context(flags + quiet).openWorker(notifier)
+            try await body(&worker, fixture)
+            await worker.listeners?.stop(within: .zero)
+            worker.http.shutDown()
+            await worker.store.close()
+        }
+    }
+
+    @Test("has checked its database, and is among the workers that its first answer lists")
+    func isKnown() async throws {
+        try await withWorker([.listenInternal: "unix:ROOT/internal.sock"]) { worker, _ in
+            try await worker.openListeners()
+            #expect(worker.listeners != nil && worker.database.problem == nil)
+            let status = try await worker.context.statusSnapshot(from: worker.store)
+            #expect(status.workers?.map(\.id) == [worker.context.workerName])
+        }
+    }
+
+    @Test("has waited long for the database, and yet no loop counts as stalled")
+    func waitedLong() async throws {
+        try await withWorker([:]) { worker, fixture in
+            fixture.time.advance(by: .seconds(600))
+            try await worker.openListeners()
+            #expect(HTTPListeners.probes(worker, phase: ServingPhase()).health().status == 200)
+        }
+    }
+
+    @Test("has a key ring that fits: with another one it would answer, and seal what nobody can open")
+    func foreignRing() async throws {
+        try await withWorker([:]) { _, fixture in
+            let other = try fixture.context([(.keyFile, fixture.path("other"))])
+            _ = try KeyRingFile.generate(path: fixture.path("other"))
+            await #expect(throws: CommandError.self) { _ = try await other.openWorker(notifier) }
+        }
+    }
+
+    @Test("takes its report back if it cannot listen")
+    func cannotListen() async throws {
+        try await withWorker([.listenInternal: "unix:ROOT/missing/internal.sock"]) { worker, _ in
+            #expect(try await worker.store.liveWorkers().count == 1)
+            do {
+                try await worker.openListeners()
+                Issue.record("a folder that does not exist holds a socket")
+            } catch let error as CommandError {
+                #expect(error.exitCode == .cannotCreate)
             }
+            #expect(try await worker.store.liveWorkers().isEmpty)
         }
     }
 }

@@ -32,7 +32,8 @@ struct StartedWorker {
         let inputs = ConfigurationInputs(flags: flags, environment: [:], files: .system)
         let context = CommandContext(configuration: try Configuration(inputs), inputs: inputs)
         let notifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
-        let worker = try await context.openWorker(notifier)
+        var worker = try await context.openWorker(notifier)
+        try await worker.openListeners()
         let result: Swift.Result<Result, any Error>
         do {
             result = .success(try await body(try StartedWorker(worker, root: fixture.root)))

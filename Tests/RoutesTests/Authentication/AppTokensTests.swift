@@ -1,4 +1,5 @@
-import HTTPServer
+import Dispatch
+import HTTPClient
 import Synchronization
 import TestSupport
 import Testing
@@ -6,6 +7,7 @@ import Testing
 @testable import Base
 @testable import Crypto
 @testable import GoogleOAuth
+@testable import HTTPServer
 @testable import Routes
 @testable import Storage
 
@@ -175,6 +177,65 @@ struct AppTokensTests {
         fixture.time.advance(by: .seconds(10))
         #expect(try await fixture.send("GET", Self.me, token: token).payPulse == "200")
         #expect(reads.withLock { $0 } == 1)
+    }
+
+    /// Gives the body a verification with two key sets: one with k9, whose server answers after a signal, and `keys`.
+    private func withSlowLogin(
+        _ body: (AppTokens, _ slow: KeySetCache, ScriptedServer, _ gate: DispatchSemaphore) async throws -> Void
+    ) async throws {
+        let (fixture, gate, http) = (try fixture(), DispatchSemaphore(value: 0), try HTTPClient())
+        let document = try LoginKeys.document(["k9": keys.second])
+        let server = try ScriptedServer { _ in
+            gate.wait()
+            return TestSupport.answer(document)
+        }
+        let slow = KeySetCache(.keys(try Endpoint(server.url)), http: http, time: fixture.time)
+        let good = KeySetCache(keys.source, http: http, time: fixture.time)
+        try await body(
+            AppTokens(signer: nil, keySets: [slow, good], store: fixture.store, time: fixture.time),
+            slow,
+            server,
+            gate
+        )
+        server.stop()
+        http.shutDown()
+    }
+
+    @Test("do not wait for a slow server when another login has the key, neither at first nor when that is old")
+    func slowLogin() async throws {
+        try await withSlowLogin { tokens, slow, server, gate in
+            let time = try #require(tokens.time as? ManualTime)
+            let token = try keys.token(Self.claims(at: time.now))
+            #expect(try await tokens.claims(of: token).userID == "42")
+            await server.waitForRequests(1)
+            gate.signal()
+            // The fetch has not failed: nothing waited for its deadline.
+            #expect(try await slow.key(id: "k9").key != nil)
+            // Both sets are old by now, and only one of them can have the key.
+            time.advance(by: .seconds(3600))
+            let later = try keys.token(Self.claims(at: time.now))
+            #expect(try await tokens.claims(of: later).userID == "42")
+            #expect(server.received.count == 1)
+        }
+    }
+
+    @Test("are not refused before every login has answered")
+    func unknownKey() async throws {
+        try await withSlowLogin { tokens, slow, server, gate in
+            let time = try #require(tokens.time as? ManualTime)
+            let unknown = try keys.token(keyID: "k2", key: keys.second, Self.claims(at: time.now))
+            let cancelled = Task { try await tokens.claims(of: unknown) }
+            await server.waitForRequests(1)
+            cancelled.cancel()
+            let error = await #expect(throws: APIError.self) { try await cancelled.value }
+            #expect(error?.response.status == 503)
+            gate.signal()
+            _ = try await slow.key(id: "k9")
+            time.advance(by: .seconds(60))
+            gate.signal()
+            let refused = await #expect(throws: APIError.self) { try await tokens.claims(of: unknown) }
+            #expect(refused?.response.status == 401)
+        }
     }
 
     @Test("are not refused while the keys cannot be fetched")

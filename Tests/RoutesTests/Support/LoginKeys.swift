@@ -27,12 +27,16 @@ final class LoginKeys: Sendable {
     var source: KeySetCache.Source {
         .file { [self] in
             guard let keys = published.withLock({ $0 }) else { throw CancellationError() }
-            let entries = try keys.map { id, key in
-                let numbers = try key.publicNumbers()
-                return #"{"kty":"RSA","kid":"\#(id)","n":"\#(Base64URL.encode(numbers.modulus))","e":"AQAB"}"#
-            }
-            return Array(#"{"keys":[\#(entries.joined(separator: ","))]}"#.utf8)
+            return Array(try Self.document(keys).utf8)
         }
+    }
+
+    static func document(_ keys: [String: RSAPrivateKey]) throws -> String {
+        let entries = try keys.map { id, key in
+            let numbers = try key.publicNumbers()
+            return #"{"kty":"RSA","kid":"\#(id)","n":"\#(Base64URL.encode(numbers.modulus))","e":"AQAB"}"#
+        }
+        return #"{"keys":[\#(entries.joined(separator: ","))]}"#
     }
 
     /// Returns a token with these claims, signed with the first key unless another one is given.

@@ -120,7 +120,7 @@ extension Doctor {
 
     private var credentials: Check? {
         let variable = Setting.credentialsDirectoryName
-        guard let folder = context.inputs.environment[variable], !folder.isEmpty else { return nil }
+        guard let folder = context.inputs.credentialsDirectory else { return nil }
         return check("systemd credentials") {
             let exists = context.inputs.files.exists
             guard exists(folder) else {

@@ -55,7 +55,7 @@ extension Command {
             throw CommandError(missing: context.configuration.database)
         }
         let (plain, secret, credentials) = context.configuration.restoredFiles(
-            credentialsDirectory: context.inputs.environment[Setting.credentialsDirectoryName]
+            credentialsDirectory: context.inputs.credentialsDirectory
         )
         let hasSecrets = arguments.has("with-secrets")
         let files = isArchive ? plain + (hasSecrets ? secret : []) : []

@@ -8,7 +8,7 @@ extension Configuration {
     func restoredFiles(
         credentialsDirectory: String?
     ) -> (open: [String], secret: [String], credentials: [String]) {
-        let folder = credentialsDirectory.flatMap { $0.isEmpty ? nil : $0.hasSuffix("/") ? $0 : $0 + "/" }
+        let folder = credentialsDirectory.map { $0.hasSuffix("/") ? $0 : $0 + "/" }
         func isCredential(_ file: String) -> Bool { folder.map { file.hasPrefix($0) } ?? false }
         let keySets = appKeys.map { location -> String? in if case .file(let path) = location { path } else { nil } }
         let clientID = folder.map { $0 + "client-id" }.flatMap { FileStatus.mayRead($0) ? $0 : nil }

@@ -13,27 +13,25 @@ extension CommandContext {
         try await time.sleep(for: .milliseconds(1))
         let notifier = SystemdNotifier(environment: inputs.environment, processID: ProcessSetup.id)
         for problem in notifier.problems { diagnostics.warning("systemd", ["error": problem]) }
-        let began = time.sinceBoot
-        let worker = try await openWorker(notifier)
         // Before the signal handlers are installed, so that SIGTERM still ends a worker that waits.
-        try await waitingForDatabase(notifier) { try await worker.heartbeat.report() }
-        await worker.engine.daemonBegins(waitingSince: began)
-        // The check before the listeners opened might be too old by now.
-        await worker.database.check()
+        var worker = try await openWorker(notifier)
+        // Before the listeners open, so that SIGTERM lets their first requests complete.
         let signals = await SignalStream.start()
+        try await worker.openListeners()
         worker.metrics.record(.started(mode: "daemon"))
         diagnostics.notice("started", ["version": Version.current, "database": "\(configuration.database)"])
         return await worker.work(until: signals)
     }
 
-    /// Opens all parts before anything is announced, so that a fault shows as the exit code of the start.
+    /// Opens all parts except the listeners, which answer at once: before them, the key ring must be known to be this
+    /// database's, and the other workers must know this one.
     func openWorker(_ notifier: SystemdNotifier) async throws -> WorkerParts {
+        let began = time.sinceBoot
         let vault = try openVault()
         let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
-        var worker = try WorkerParts(self, store: store, vault: vault, notifier: notifier)
-        // The listeners answer at once, and would refuse an operator while the database is not checked.
-        await worker.database.check()
-        try worker.openListeners()
+        let worker = try WorkerParts(self, store: store, vault: vault, notifier: notifier)
+        try await waitingForDatabase(notifier) { try await worker.heartbeat.report() }
+        await worker.engine.daemonBegins(waitingSince: began)
         return worker
     }
 

@@ -143,7 +143,7 @@ extension WorkerParts {
     }
 
     /// Forgets the grants that ended long ago.
-    private func forget(after retention: Duration) async {
+    func forget(after retention: Duration) async {
         await context.time.repeat(every: Self.forgettingInterval) {
             do {
                 let now = context.time.now

@@ -73,8 +73,17 @@ struct WorkerParts: Sendable {
     }
 
     /// Starts listening.
-    mutating func openListeners() throws {
-        listeners = try HTTPListeners(self)
+    ///
+    /// The first request needs a recent check of the database, and loops that count as running after a long wait for it.
+    mutating func openListeners() async throws {
+        await database.check()
+        for loop in LoopHeartbeats.Loop.allCases { loopHeartbeats.record(loop) }
+        do {
+            listeners = try HTTPListeners(self)
+        } catch {
+            await heartbeat.leave()
+            throw error
+        }
     }
 
     /// Runs a daemon until a signal or a permanent refusal of the database stops it.

@@ -51,8 +51,7 @@ struct CommandContext: Sendable {
     func openVault() throws -> TokenVault {
         let path = readableKeyFile
         let isOfService = path == configuration.serviceKeyRing
-        let credentials =
-            isOfService ? Installation.credentials : inputs.environment[Setting.credentialsDirectoryName]
+        let credentials = isOfService ? Installation.credentials : inputs.credentialsDirectory
         do {
             return TokenVault(
                 ring: try ReloadableKeyRing(name: "the key ring \(path)") {

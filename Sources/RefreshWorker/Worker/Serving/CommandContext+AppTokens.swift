@@ -11,14 +11,10 @@ enum KeyLocation: Equatable, Sendable {
 }
 
 extension SettingValue {
-    /// Parses addresses and files separated by commas.
     static func keyLocations(_ text: String) throws(InputError) -> [KeyLocation] {
-        var locations: [KeyLocation] = []
-        for piece in text.split(separator: ",").map({ String($0.trimmingBlanks()) }) where !piece.isEmpty {
-            locations.append(piece.contains("://") ? .endpoint(try endpoint(piece)) : .file(piece))
+        try list(text, of: "URL or file") { piece throws(InputError) in
+            piece.contains("://") ? .endpoint(try endpoint(piece)) : .file(piece)
         }
-        guard !locations.isEmpty else { throw InputError("names neither an address nor a file") }
-        return locations
     }
 }
 
