@@ -25,7 +25,7 @@ struct RecipeTests {
 
     @Test("give the documented results")
     func recipes() async throws {
-        try folder.write(sampleLog(), to: "metrics.log")
+        try folder.write(sampleLog(), to: "metrics.jsonl")
         let minute = String(start.iso8601.prefix(16))
         let nextMinute = String((start + .seconds(60)).iso8601.prefix(16))
         func stamp(_ seconds: Int) -> String { (start + .seconds(seconds)).iso8601 }
@@ -51,7 +51,7 @@ struct RecipeTests {
             let command = recipe.command.replacing("tail -F", with: "cat")
             #expect(try output(of: command) == expected[recipe.title], "\(recipe.title)")
         }
-        try folder.write(try folder.text("metrics.log") + "{\"time\":\"20\n", to: "metrics.log")
+        try folder.write(try folder.text("metrics.jsonl") + "{\"time\":\"20\n", to: "metrics.jsonl")
         let tolerant = try #require(recipes.last)
         #expect(try output(of: tolerant.command) == expected[tolerant.title])
     }

@@ -97,7 +97,7 @@ class Shell:
         blocks = re.findall(rf"^```sh {self.name} {section}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
         assert len(blocks) == 1, f"docs/moving.md has one block '{self.name} {section}'"
         script = ROOT / "deploy" / "import-from-aws"
-        return self.type(blocks[0].replace("/usr/share/doc/refresh-worker/import-from-aws", str(script)))
+        return self.type(blocks[0].replace("/usr/local/share/doc/refresh-worker/import-from-aws", str(script)))
 
     def close(self):
         self.process.stdin.close()
