@@ -29,6 +29,8 @@ run: PURPOSE := run
 pages test sanitize fleet: PURPOSE := test
 check scenarios faults faults-short openapi: PURPOSE := check
 bench bench-check: PURPOSE := bench
+# Another commit than that of `make release` would compile the program again.
+bench bench-check: export REFRESH_WORKER_COMMIT = $(COMMIT)
 
 run: toolchain packages ## start the worker: with Google if GOOGLE_CLIENT_ID is set, otherwise a demo against a fake Google server
 	@BUILD_FLAGS='$(BUILD_FLAGS)' scripts/run-demo
@@ -97,14 +99,14 @@ sanitized: toolchain packages
 	@nice -n 19 scripts/build-sanitized >.build/sanitized.log || { cat .build/sanitized.log; exit 1; }
 
 sanitized-tests: toolchain packages
-	@nice -n 5 $(CHECK) sanitize fuzz
+	+@nice -n 5 $(CHECK) sanitize fuzz
 
 # The upgrades need a debug build as the next version, and that of .build/debug can be of another commit.
 trials: toolchain packages
-	@$(CHECK) faults-short
-	@NEXT_WORKER=$(CURDIR)/.build/address/debug/refresh-worker ASAN_OPTIONS=detect_leaks=0 \
+	+@$(CHECK) faults-short
+	+@NEXT_WORKER=$(CURDIR)/.build/address/debug/refresh-worker ASAN_OPTIONS=detect_leaks=0 \
 		$(CHECK) scenarios SCENARIOS='rolling_upgrade upgrade_on_one_machine'
-	@$(CHECK) release check-units check-alerts check-docs check-package bench-check
+	+@$(CHECK) release check-units check-alerts check-docs check-package bench-check
 
 format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks Examples
