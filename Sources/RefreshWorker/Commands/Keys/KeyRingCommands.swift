@@ -82,7 +82,7 @@ extension CommandError {
     fileprivate init(notGenerated error: FileError, at path: String) {
         switch error.kind {
         case .folderMissing:
-            self.init(.cannotCreate, "\(error): run: mkdir -p \(FileStatus.folder(of: path))")
+            self.init(.cannotCreate, "\(error): run: mkdir -p \(path.parentFolder)")
         case .system(ENOSPC), .system(EDQUOT), .system(EIO):
             self.init(.inputOutput, "\(error)")
         case .library:
