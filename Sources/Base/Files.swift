@@ -80,3 +80,64 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     /// `true` if a call that failed with this `errno` might succeed later without a change by the operator.
     package static func mayPass(_ code: Int32) -> Bool { [EIO, EMFILE, ENFILE, ENOMEM, EAGAIN].contains(code) }
 }
+
+/// A failed call of the system and its error.
+package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The call, and the file if the message needs one: "open of /etc/keys".
+    package let call: String
+    /// The `errno` value of the failure.
+    package let code: Int32
+
+    package init(call: String, code: Int32) {
+        self.call = call
+        self.code = code
+    }
+
+    /// `true` if the same call might succeed later without a change by the operator.
+    package var mayPass: Bool { FileError.mayPass(code) }
+
+    /// The system's text for the error.
+    ///
+    /// glibc's `strerror` is thread-safe since 2.32 (https://man7.org/linux/man-pages/man3/strerror.3.html).
+    package var reason: String { unsafe String(cString: strerror(code)) }
+
+    package var description: String { "\(call) failed: \(reason)" }
+}
+
+extension String {
+    /// The folder of the path's last part.
+    package var parentFolder: String {
+        guard let slash = lastIndex(of: "/") else { return "." }
+        return slash == startIndex ? "/" : String(self[..<slash])
+    }
+}
+
+/// A folder and what it holds.
+package enum Folder {
+    /// Synchronizes the folder of a file, because a new name is durable only then
+    /// (https://man7.org/linux/man-pages/man2/fsync.2.html).
+    package static func synchronize(of path: String) throws(SystemCallError) {
+        let folder = path.parentFolder
+        let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemCallError(call: "open of \(folder)", code: errno) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw SystemCallError(call: "fsync of \(folder)", code: errno) }
+    }
+
+    /// Returns the names in a folder, sorted, or none if the folder does not exist.
+    package static func names(in folder: String) throws(SystemCallError) -> [String] {
+        guard let stream = unsafe opendir(folder) else {
+            guard errno == ENOENT else { throw SystemCallError(call: "opendir of \(folder)", code: errno) }
+            return []
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            names.append(name)
+        }
+        return names.sorted()
+    }
+}

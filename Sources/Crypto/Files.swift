@@ -88,7 +88,7 @@ extension OpenFile {
             try systemCall("link") { unsafe link(temporary, path) }
             try systemCall("unlink") { unsafe unlink(temporary) }
         }
-        try synchronizeFolder(of: path)
+        try Folder.synchronize(of: path)
     }
 
     /// Replaces the content of a file.
@@ -104,7 +104,7 @@ extension OpenFile {
         try write(content, to: temporary, permissions: permissions) { () throws(SystemCallError) in
             try systemCall("rename") { unsafe rename(temporary, path) }
         }
-        try synchronizeFolder(of: path)
+        try Folder.synchronize(of: path)
     }
 
     /// Resolves every symbolic link in the path.
@@ -134,40 +134,6 @@ extension OpenFile {
             throw error
         }
     }
-
-    /// A new name is durable only after its folder is synced (https://man7.org/linux/man-pages/man2/fsync.2.html).
-    private static func synchronizeFolder(of path: String) throws(SystemCallError) {
-        let folder: String
-        switch path.lastIndex(of: "/") {
-        case nil: folder = "."
-        case path.startIndex?: folder = "/"
-        case let slash?: folder = String(path[..<slash])
-        }
-        try OpenFile(path: folder, flags: O_RDONLY | O_DIRECTORY).synchronize()
-    }
-}
-
-/// A failed call of the system and its error.
-package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The call, and the file if the message needs one: "open of /etc/keys".
-    let call: String
-    /// The `errno` value of the failure.
-    package let code: Int32
-
-    package init(call: String, code: Int32) {
-        self.call = call
-        self.code = code
-    }
-
-    /// `true` if the same call might succeed later without a change by the operator.
-    package var mayPass: Bool { FileError.mayPass(code) }
-
-    /// The system's text for the error.
-    ///
-    /// glibc's `strerror` is thread-safe since 2.32 (https://man7.org/linux/man-pages/man3/strerror.3.html).
-    package var reason: String { unsafe String(cString: strerror(code)) }
-
-    package var description: String { "\(call) failed: \(reason)" }
 }
 
 /// Runs a system call, turns `-1` into an error with `errno`, and retries after `EINTR`.

@@ -143,9 +143,9 @@ package enum RevocationResponse: Sendable, Hashable {
 
 /// The id, and the secret if there is one, of the OAuth client that sends the requests.
 package struct OAuthClientCredentials: Sendable {
-    var id: String
+    package let id: String
     /// Set only for confidential clients of other servers: Google's iOS clients do not have one.
-    var secret: Secret?
+    let secret: Secret?
 
     package init(id: String, secret: Secret? = nil) {
         self.id = id

@@ -29,7 +29,6 @@ package struct TokenInfo: Hashable, Sendable {
     package var googleUserID: String?
     package var scope: String?
     package var lifetime: Duration?
-    var email: String?
     package var emailIsVerified: Bool?
 
     /// Reads both forms: version 3 uses `aud`, `azp` and `sub`, and puts numbers into strings.
@@ -43,7 +42,6 @@ package struct TokenInfo: Hashable, Sendable {
         scope = body["scope"]?.string
         let seconds = body["expires_in"].flatMap { $0.integer ?? $0.string.flatMap { Int64($0) } }
         lifetime = seconds.map { .seconds($0.clamped(to: 0...34_560_000)) }
-        email = body["email"]?.string
         emailIsVerified = (body["email_verified"] ?? body["verified_email"])?.isTrue
     }
 }

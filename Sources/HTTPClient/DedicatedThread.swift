@@ -1,4 +1,4 @@
-import Crypto
+import Base
 private import Glibc
 private import Synchronization
 

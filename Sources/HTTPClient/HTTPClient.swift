@@ -1,5 +1,4 @@
 package import Base
-import Crypto
 
 /// Sends many HTTP requests at once over few connections.
 ///

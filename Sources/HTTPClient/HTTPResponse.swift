@@ -1,6 +1,5 @@
 private import Base
 private import CCurl
-internal import Crypto
 
 /// A complete response with any status.
 package struct HTTPResponse: Sendable {

@@ -1,4 +1,4 @@
-import Crypto
+import Base
 import Dispatch
 import Glibc
 

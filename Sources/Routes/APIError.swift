@@ -1,5 +1,4 @@
 internal import Base
-internal import GoogleOAuth
 internal import HTTPServer
 internal import Scheduler
 internal import Storage

@@ -20,13 +20,13 @@ struct JSONLineTests {
         }
         line.array("list") { list in
             list.element("a")
-            list.element(2)
+            list.element("b")
             list.object { $0.field("x", 3) }
         }
         line.array("none") { _ in }
         let expected = """
             {"text":"a","whole":-9223372036854775808,"part":0.5,"yes":true,"nothing":null,"span":-1500,\
-            "inner":{"x":1,"empty":{}},"list":["a",2,{"x":3}],"none":[]}
+            "inner":{"x":1,"empty":{}},"list":["a","b",{"x":3}],"none":[]}
             """
         #expect(line.text == expected)
     }

@@ -83,7 +83,6 @@ struct AccountAnswerTests {
         #expect(info.googleUserID == "107")
         #expect(info.scope == "openid email")
         #expect(info.lifetime == .seconds(3560))
-        #expect(info.email == "ann@example.com")
         #expect(info.emailIsVerified == true)
     }
 

@@ -48,12 +48,7 @@ package struct JSONLine: Sendable {
         output.append(jsonString: value)
     }
 
-    mutating func field(_ key: String, _ value: some FixedWidthInteger) {
-        open(key)
-        output.append(jsonInteger: value)
-    }
-
-    // The compiler does not specialise the generic function for another module: these two take a third of it.
+    // Not generic: the compiler does not specialise a generic function for another module, and this takes a third of it.
 
     package mutating func field(_ key: String, _ value: Int) {
         open(key)

@@ -56,11 +56,6 @@ package struct JSONArray: Sendable {
         output.append(jsonString: value)
     }
 
-    mutating func element(_ value: some FixedWidthInteger) {
-        separate()
-        output.append(jsonInteger: value)
-    }
-
     package mutating func object(_ body: (inout JSONLine) throws -> Void) rethrows {
         separate()
         var nested = JSONLine()

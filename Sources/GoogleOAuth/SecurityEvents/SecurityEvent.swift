@@ -32,12 +32,7 @@ package struct SecurityEvent: Hashable, Sendable {
 
     package let kind: Kind
     /// Google's id of the account, or `nil` if the event names a token, or no account at all.
-    package let googleUserID: String?
-
-    init(_ kind: Kind, googleUserID: String? = nil) {
-        self.kind = kind
-        self.googleUserID = googleUserID
-    }
+    package internal(set) var googleUserID: String?
 
     /// A short code for logs.
     package var code: String {
@@ -64,15 +59,15 @@ extension SecurityEvent {
         let user = subject.flatMap { userID(in: $0, issuer: issuer) }
         switch type {
         case EventType.verification:
-            return SecurityEvent(.verification(state: body["state"]?.string))
+            return SecurityEvent(kind: .verification(state: body["state"]?.string))
         case EventType.tokenRevoked:
-            guard let name = subject.flatMap(tokenName) else { return SecurityEvent(.other) }
-            return SecurityEvent(.tokenRevoked(name))
+            guard let name = subject.flatMap(tokenName) else { return SecurityEvent(kind: .other) }
+            return SecurityEvent(kind: .tokenRevoked(name))
         default:
             guard let user, let kind = accountKind(type, reason: body["reason"]?.string) else {
-                return SecurityEvent(.other, googleUserID: user)
+                return SecurityEvent(kind: .other, googleUserID: user)
             }
-            return SecurityEvent(kind, googleUserID: user)
+            return SecurityEvent(kind: kind, googleUserID: user)
         }
     }
 

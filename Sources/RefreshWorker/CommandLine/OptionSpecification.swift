@@ -1,5 +1,4 @@
 import Base
-import Storage
 
 /// A flag of one command.
 struct OptionSpecification: Sendable {

@@ -1,6 +1,5 @@
 import Base
 import Synchronization
-import Telemetry
 
 /// A listing of items, a page at a time: a table for people, or JSON.
 ///

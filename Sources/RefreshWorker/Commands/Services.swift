@@ -1,7 +1,6 @@
 import Base
 import Crypto
 import Routes
-import Storage
 
 extension Command {
     /// `services credential`: makes a credential for a service or an operator.

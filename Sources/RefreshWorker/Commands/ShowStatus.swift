@@ -4,7 +4,6 @@ import Glibc
 import Scheduler
 import Status
 import Storage
-import Telemetry
 
 extension Command {
     /// `status`: reports on everything that is stored, with or without a running worker.

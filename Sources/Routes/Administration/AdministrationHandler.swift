@@ -1,5 +1,4 @@
 package import Base
-internal import Crypto
 internal import HTTPServer
 package import Scheduler
 package import Storage

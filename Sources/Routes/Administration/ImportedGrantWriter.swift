@@ -64,14 +64,13 @@ package struct ImportedGrantWriter: Sendable {
     /// attempt needs a third.
     package func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
         var outcomes: [Outcome?] = Array(repeating: nil, count: grants.count)
-        var open = grants.enumerated().map { PendingGrant(position: $0.offset, imported: $0.element, stored: nil) }
+        var open = grants.enumerated().map { (position, imported) -> PendingGrant in (position, imported, nil) }
         while !open.isEmpty {
             var changed: [PendingGrant] = []
             for (item, result) in zip(open, try await attempt(open)) {
                 switch result {
                 case .done(let outcome): outcomes[item.position] = outcome
-                case .changed(let stored):
-                    changed.append(PendingGrant(position: item.position, imported: item.imported, stored: stored))
+                case .changed(let stored): changed.append((item.position, item.imported, stored))
                 }
             }
             open = changed
@@ -80,11 +79,7 @@ package struct ImportedGrantWriter: Sendable {
     }
 
     /// A grant to store, and the user's stored grant as of the last read.
-    private struct PendingGrant: Sendable {
-        let position: Int
-        let imported: ImportedGrant
-        let stored: Grant?
-    }
+    private typealias PendingGrant = (position: Int, imported: ImportedGrant, stored: Grant?)
 
     private enum AttemptResult: Sendable {
         case done(Outcome)

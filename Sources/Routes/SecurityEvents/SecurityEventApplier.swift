@@ -1,7 +1,6 @@
 import Base
 import GoogleOAuth
 import Storage
-import Telemetry
 
 /// Applies the events of one token inside a transaction, so that all of them are stored, or none.
 struct SecurityEventApplier {

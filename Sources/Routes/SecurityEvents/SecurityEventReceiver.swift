@@ -1,47 +1,23 @@
-package import Base
+import Base
 import Crypto
-package import GoogleOAuth
+import GoogleOAuth
 import HTTPServer
-package import Scheduler
+import Scheduler
 import Status
-package import Storage
+import Storage
 import Telemetry
 
 /// Receives the security event tokens that Google posts (Cross-Account Protection) and applies them.
 ///
 /// It returns 202 once all events are stored, 400 if the token is invalid, and 503 if the token cannot be verified or
 /// stored: Google delivers a token again until it is accepted (RFC 8935, section 2).
-package struct SecurityEventReceiver: Sendable {
-    /// Verifies a body and returns its token, as ``GoogleOAuth/SecurityEventReader`` does.
-    package typealias Verification = @Sendable ([UInt8]) async throws(SecurityEventError) -> SecurityEventToken
-
-    private let verify: Verification
-    private let store: any Store
-    private let log: EngineLog
-    private let time: any TimeSource
-    private let onChange: @Sendable () async -> Void
-
-    /// Makes a receiver.
-    ///
-    /// - Parameters:
-    ///   - verify: Verifies a posted body.
-    ///   - store: The data that the events change.
-    ///   - log: Receives a line for every event, and every change of a grant's state.
-    ///   - time: The wall clock.
-    ///   - onChange: Called after grants have changed, so that the engine reads the due grants.
-    package init(
-        verify: @escaping Verification,
-        store: any Store,
-        log: EngineLog,
-        time: any TimeSource,
-        onChange: @escaping @Sendable () async -> Void
-    ) {
-        self.verify = verify
-        self.store = store
-        self.log = log
-        self.time = time
-        self.onChange = onChange
-    }
+struct SecurityEventReceiver: Sendable {
+    let verify: PublicRoutes.Verification
+    let store: any Store
+    let log: EngineLog
+    let time: any TimeSource
+    /// Called after grants have changed, so that the engine reads the due grants.
+    let onChange: @Sendable () async -> Void
 
     /// The route to which Google posts.
     var route: Route {

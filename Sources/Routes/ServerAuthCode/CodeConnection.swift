@@ -15,7 +15,7 @@ struct CodeConnection: Sendable {
 
     let dependencies: RouteDependencies
     let exchanges: CodeExchanges
-    let client: ServerClient
+    let client: OAuthClientCredentials
     let code: Secret
     let tokens: GmailTokens
     /// The owner of the app's access token, whom the code must belong to.
@@ -32,11 +32,7 @@ struct CodeConnection: Sendable {
         } catch {
             return .failed(error)
         }
-        let answer = await exchanges.endpoint.exchange(
-            code,
-            client: OAuthClientCredentials(id: client.id, secret: client.secret)
-        )
-        switch answer {
+        switch await exchanges.endpoint.exchange(code, client: client) {
         case .granted(let response):
             accepted()
             var exchanged = unchecked(response.rotated)
@@ -256,7 +252,7 @@ extension RouteDependencies {
     /// The exchanges, and the client that makes them.
     ///
     /// Throws if there is none.
-    var codeExchange: (exchanges: CodeExchanges, client: ServerClient) {
+    var codeExchange: (exchanges: CodeExchanges, client: OAuthClientCredentials) {
         get throws(APIError) {
             guard let exchanges, let client = exchanges.client() else { throw .noServerClient }
             return (exchanges, client)

@@ -1,20 +1,9 @@
 package import Base
-package import Crypto
+internal import Crypto
 package import GoogleOAuth
 package import Scheduler
 internal import Storage
 private import Synchronization
-
-/// The client of the backend that exchanges the codes of the app, and to which their grants belong.
-package struct ServerClient: Sendable {
-    package let id: String
-    let secret: Secret
-
-    package init(id: String, secret: Secret) {
-        self.id = id
-        self.secret = secret
-    }
-}
 
 /// The codes that apps bring: each is spent once, and a repeated request gets the first response.
 ///
@@ -63,11 +52,7 @@ package final class CodeExchanges: Sendable {
     }
 
     /// A request that waits for the end of the exchange with this key.
-    private struct Waiter {
-        let key: [UInt8]
-        let result: FirstResult
-        let limit: Task<Void, Never>
-    }
+    private typealias Waiter = (key: [UInt8], result: FirstResult, limit: Task<Void, Never>)
 
     private struct State {
         /// The exchanges by the hash of their code: the search for a hash shows nothing about the code.
@@ -95,22 +80,26 @@ package final class CodeExchanges: Sendable {
         }
     }
 
-    /// Returns the client of this moment, or `nil` if none is configured; a reload may change it.
-    package let client: @Sendable () -> ServerClient?
+    /// Returns the client that exchanges the codes now, and to which their grants belong, or `nil` if none is
+    /// configured.
+    ///
+    /// A reload can change it.
+    package let client: @Sendable () -> OAuthClientCredentials?
     let endpoint: any CodeEndpoint
-    private let spill: any ExchangedTokensSpill
+    /// Writes tokens that the store does not take durably elsewhere, sealed, so that the next process finds them.
+    private let save: @Sendable ([ExchangedTokens]) async throws -> Void
     private let time: any TimeSource
     private let state = Mutex(State())
 
     package init(
-        client: @escaping @Sendable () -> ServerClient?,
+        client: @escaping @Sendable () -> OAuthClientCredentials?,
         endpoint: any CodeEndpoint,
-        spill: any ExchangedTokensSpill,
+        save: @escaping @Sendable ([ExchangedTokens]) async throws -> Void,
         time: any TimeSource
     ) {
         self.client = client
         self.endpoint = endpoint
-        self.spill = spill
+        self.save = save
         self.time = time
     }
 
@@ -162,7 +151,7 @@ package final class CodeExchanges: Sendable {
                 result.resume(returning: false)
             }
             let hasEnded = state.withLock { state in
-                state.waiters[number] = Waiter(key: key, result: result, limit: limit)
+                state.waiters[number] = (key, result, limit)
                 return state.entries[key]?.isInProgress != true
             }
             if hasEnded { result.resume(returning: true) }
@@ -263,7 +252,7 @@ package final class CodeExchanges: Sendable {
         var unstored = UnstoredResults.none
         guard !held.isEmpty else { return unstored }
         do {
-            try await spill.save(held)
+            try await save(held)
             unstored.spilled = held.count
         } catch {
             unstored.lost = held.count

@@ -80,12 +80,6 @@ package struct ExchangedTokens: Sendable {
     }
 }
 
-/// Keeps tokens that the store does not take, so that the next process finds them.
-package protocol ExchangedTokensSpill: Sendable {
-    /// Writes the tokens durably outside the store, sealed, and throws if that fails.
-    func save(_ tokens: [ExchangedTokens]) async throws
-}
-
 /// The form of tokens in a spill file: one sealed value, as a result is.
 ///
 /// The tokens in it are not sealed for a grant, because the user might have another one by the time they are stored.

@@ -74,12 +74,12 @@ extension ResultCommitter {
             guard let grant = try transaction.grant(for: result) else {
                 var decision = RefreshDecision(outcome: .void, grant: nil, health: health)
                 if result.answer.containsTokens {
-                    decision.alarm = .init(
+                    decision.alarm = (
                         kind: .rotatedTokensDropped,
                         text: """
-                            grant \(claimed.id) is not in the database any more, as after the restore of a backup: its new tokens \
-                            are kept in a spill file (docs/operate.md#spill-files)
-                            """
+                        grant \(claimed.id) is not in the database any more, as after the restore of a backup: its new tokens \
+                        are kept in a spill file (docs/operate.md#spill-files)
+                        """
                     )
                 }
                 return FinishedRefresh(refresh, result, decision: decision)

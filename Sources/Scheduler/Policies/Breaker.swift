@@ -1,5 +1,4 @@
 package import Base
-import Storage
 
 /// Stops the requests of a client while the client or the endpoint, and not a single grant, fails.
 ///

@@ -25,10 +25,7 @@ struct RefreshDecision: Sendable {
     /// An event that a person must look at.
     var alarm: Alarm?
 
-    struct Alarm {
-        let kind: AlarmKind
-        let text: String
-    }
+    typealias Alarm = (kind: AlarmKind, text: String)
 }
 
 extension StoreTransaction {

@@ -44,12 +44,12 @@ extension RefreshRules {
         } else {
             decision = doubt(grant, health, since: first, isEarly: isEarly, at: now)
             if level == .wave {
-                decision.alarm = .init(
+                decision.alarm = (
                     kind: .grantsInDoubt,
                     text: """
-                        Google answers invalid_grant for more grants than usual: each is confirmed for up to 50 minutes before \
-                        it ends; see docs/runbook.md#google-refuses-many-grants
-                        """
+                    Google answers invalid_grant for more grants than usual: each is confirmed for up to 50 minutes before \
+                    it ends; see docs/runbook.md#google-refuses-many-grants
+                    """
                 )
             }
         }
@@ -128,7 +128,7 @@ extension RefreshRules {
             return context.decision(.reauthRequired) { $0.requireSignIn(reason: .clientMismatch, at: context.now) }
         }
         var decision = retry(.clientMismatchUnconfirmed, isUnderstood: false, context)
-        decision.alarm = .init(
+        decision.alarm = (
             kind: .grantRefused,
             text: "a grant that used to work answers \(code) while others work; its user may have to sign in again"
         )
@@ -139,12 +139,12 @@ extension RefreshRules {
     func clientSecretsAlarm(_ code: String, _ context: DecisionContext) -> RefreshDecision.Alarm? {
         let (sent, health) = (context.result.clientSecret, context.health)
         guard health.provenSuccessAt != nil, sent != health.provenClientSecret else { return nil }
-        return .init(
+        return (
             kind: .clientSecretsDiffer,
             text: """
-                Google answers \(code) to this worker, whose client secret is not the one of the last refresh that succeeded: \
-                compare the client secret files of all workers, and reload them
-                """
+            Google answers \(code) to this worker, whose client secret is not the one of the last refresh that succeeded: \
+            compare the client secret files of all workers, and reload them
+            """
         )
     }
 
@@ -154,12 +154,12 @@ extension RefreshRules {
         guard context.grant.isProven else {
             var decision = suspect(context, isUnderstood: true)
             guard context.health.provenSuccessAt == nil else { return decision }
-            decision.alarm = .init(
+            decision.alarm = (
                 kind: .clientUnproven,
                 text: """
-                    Google answers \(code) and no grant of this client was ever refreshed: is the client id right? If not, \
-                    move its grants: refresh-worker grants set-client --from \(context.grant.clientID) --to ID
-                    """
+                Google answers \(code) and no grant of this client was ever refreshed: is the client id right? If not, \
+                move its grants: refresh-worker grants set-client --from \(context.grant.clientID) --to ID
+                """
             )
             return decision
         }
@@ -270,7 +270,7 @@ extension RefreshRules {
             outcome: isTooLate ? .disconnected : .unchanged,
             grant: grant,
             health: context.health,
-            alarm: .init(kind: .unreadableToken, text: text)
+            alarm: (kind: .unreadableToken, text: text)
         )
     }
 

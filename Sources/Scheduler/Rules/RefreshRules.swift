@@ -141,7 +141,7 @@ package struct RefreshRules: Sendable {
             grant: context.grant,
             events: events,
             health: context.health,
-            alarm: isLoop ? .init(kind: .refreshLoop, text: refreshLoopText(context.grant)) : nil
+            alarm: isLoop ? (kind: .refreshLoop, text: refreshLoopText(context.grant)) : nil
         )
     }
 
@@ -183,7 +183,7 @@ package struct RefreshRules: Sendable {
         case .clientOrForeignToken(let code): return decideClientOrForeignToken(code, context)
         case .unknown(let code):
             var decision = retry(GrantReason(rawValue: code), isUnderstood: false, context)
-            decision.alarm = .init(
+            decision.alarm = (
                 kind: .unknownAnswer,
                 text: "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
             )
@@ -298,12 +298,12 @@ extension RefreshRules {
             let dropped = context.health.rate.recordDroppedToken(at: context.now)
             var decision = context.decision(.void)
             guard dropped >= Self.droppedTokensToAlarm else { return decision }
-            decision.alarm = .init(
+            decision.alarm = (
                 kind: .rotatedTokensDropped,
                 text: """
-                    several answers brought rotated refresh tokens for grants that had changed, and were dropped: look \
-                    for a second database in use, or for workers that stand still
-                    """
+                several answers brought rotated refresh tokens for grants that had changed, and were dropped: look \
+                for a second database in use, or for workers that stand still
+                """
             )
             return decision
         }

@@ -1,4 +1,3 @@
-private import Base
 private import Synchronization
 
 /// The newest server that this process has recorded, shared by all connections of a store.

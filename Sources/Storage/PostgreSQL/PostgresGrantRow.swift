@@ -1,5 +1,4 @@
 import Base
-import Crypto
 
 /// The rows of a grant in `grants` and `grant_schedule`, with the columns of ``Grant/table``.
 enum PostgresGrantRow {

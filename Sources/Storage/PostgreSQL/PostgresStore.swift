@@ -20,7 +20,6 @@ package final class PostgresStore: SQLStore {
     let local: any TimeSource
     /// Replaces the database's clock in tests.
     let leaseClock: (any TimeSource)?
-    let timeout: Duration
     let keepsNotices: Bool
     /// Transactions of routes and commands.
     let writer: PostgresConnectionQueue
@@ -54,7 +53,6 @@ package final class PostgresStore: SQLStore {
         self.clock = clock
         local = clock.local
         self.random = random
-        self.timeout = timeout
         self.keepsNotices = keepsNotices
         self.leaseClock = leaseClock
         newestServer = NewestServer()

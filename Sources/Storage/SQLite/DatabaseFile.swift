@@ -10,7 +10,7 @@ enum DatabaseFile {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(.cannotOpen, "The database has no usable path: name a file.")
         }
-        let folder = folder(of: path)
+        let folder = path.parentFolder
         guard let folderKind = kind(of: folder) else { throw failure("its folder \(folder)", of: path, errno) }
         guard folderKind == S_IFDIR else { throw failure("its folder \(folder)", of: path, ENOTDIR) }
         try create(path, unlessExists: true)
@@ -87,27 +87,13 @@ enum DatabaseFile {
     static func mayWrite(_ path: String) -> Bool {
         let path = resolved(path)
         let files = [path, log(of: path), path + "-shm"].filter(exists)
-        return (files + [folder(of: path)]).allSatisfy { unsafe access($0, R_OK | W_OK) == 0 }
+        return (files + [path.parentFolder]).allSatisfy { unsafe access($0, R_OK | W_OK) == 0 }
     }
 
     /// Returns the folder of a path, and its last part.
     static func split(_ path: String) -> (folder: String, name: String) {
         let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
-        return (folder(of: path), String(name))
-    }
-
-    /// Returns the names in a folder, or none if it cannot be read.
-    static func names(in folder: String) -> [String] {
-        guard let stream = unsafe opendir(folder) else { return [] }
-        defer { unsafe closedir(stream) }
-        var names: [String] = []
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
-                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
-            }
-            names.append(name)
-        }
-        return names
+        return (path.parentFolder, String(name))
     }
 
     static func exists(_ path: String) -> Bool { kind(of: path) != nil }
@@ -149,12 +135,7 @@ enum DatabaseFile {
             guard lacksLinks, !exists(path) else { throw failure("the file", of: path, code) }
             guard unsafe rename(temporary, path) == 0 else { throw failure("the file", of: path, errno) }
         }
-        try synchronize(folder(of: path), flags: O_RDONLY | O_DIRECTORY)
-    }
-
-    private static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
+        try synchronize(path.parentFolder, flags: O_RDONLY | O_DIRECTORY)
     }
 
     private static func kind(of path: String) -> mode_t? {

@@ -62,7 +62,7 @@ struct LeaseFile: Sendable {
     /// of each other, both would send the same grants.
     func removeFormer() throws(StoreError) {
         let (folder, file) = DatabaseFile.split(Self.prefix(of: database))
-        let former = DatabaseFile.names(in: folder)
+        let former = ((try? Folder.names(in: folder)) ?? [])
             .filter { $0.hasPrefix(file) && isOfAnotherBoot($0.dropFirst(file.count)) }
             .map { folder + "/" + $0 }
         // A connection keeps a lock on the shared index for as long as it is open.

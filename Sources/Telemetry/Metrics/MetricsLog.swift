@@ -2,14 +2,14 @@ package import Base
 
 /// The log of the worker's actions for programs: one JSON object per line.
 package struct MetricsLog: Sendable {
-    private let sink: any LineSink
+    private let sink: (any LineSink)?
     private let worker: String
     private let time: any TimeSource
 
-    /// Makes a log.
+    /// Makes a log, whose lines are lost without a sink.
     ///
     /// `worker` is the worker's name in its lines and leases.
-    package init(sink: any LineSink, worker: String, time: any TimeSource) {
+    package init(sink: (any LineSink)?, worker: String, time: any TimeSource) {
         self.sink = sink
         self.worker = worker
         self.time = time
@@ -20,7 +20,7 @@ package struct MetricsLog: Sendable {
     /// Returns `false` if the line might be lost, for actions that must not happen without a record.
     @discardableResult
     package func record(_ event: MetricsEvent) -> Bool {
-        sink.write(event.line(at: time.now, worker: worker))
+        sink?.write(event.line(at: time.now, worker: worker)) ?? false
     }
 
     /// Writes the lines of `count` events of one name that happened together, which begin with the same fields.
@@ -31,14 +31,14 @@ package struct MetricsLog: Sendable {
         for index in 0..<count {
             var line = MetricsLine(json: JSONLine(continuing: beginning.json))
             write(index, &line)
-            sink.write(line.json)
+            sink?.write(line.json)
         }
     }
 
     /// The number of lines lost since the start, for the next summary.
-    package var droppedLines: Int { sink.droppedLines }
+    package var droppedLines: Int { sink?.droppedLines ?? 0 }
     /// `true` while lines cannot be written.
-    package var isFailing: Bool { sink.isFailing }
+    package var isFailing: Bool { sink?.isFailing ?? false }
 }
 
 /// An event that the metrics log reports in one line.

@@ -58,18 +58,26 @@ struct SecurityEventReaderTests {
     @Test(
         "is read as Google documents it",
         arguments: [
-            Case("tokens-revoked", EventType.tokensRevoked, SecurityEvent(.tokensRevoked, googleUserID: "117")),
-            Case("sessions-revoked", EventType.sessionsRevoked, SecurityEvent(.sessionsRevoked, googleUserID: "117")),
-            Case("account-enabled", EventType.accountEnabled, SecurityEvent(.accountEnabled, googleUserID: "117")),
+            Case("tokens-revoked", EventType.tokensRevoked, SecurityEvent(kind: .tokensRevoked, googleUserID: "117")),
+            Case(
+                "sessions-revoked",
+                EventType.sessionsRevoked,
+                SecurityEvent(kind: .sessionsRevoked, googleUserID: "117")
+            ),
+            Case(
+                "account-enabled",
+                EventType.accountEnabled,
+                SecurityEvent(kind: .accountEnabled, googleUserID: "117")
+            ),
             Case(
                 "credential change",
                 EventType.credentialChangeRequired,
-                SecurityEvent(.credentialChangeRequired, googleUserID: "117")
+                SecurityEvent(kind: .credentialChangeRequired, googleUserID: "117")
             ),
             Case(
                 "account-disabled",
                 EventType.accountDisabled,
-                SecurityEvent(.accountDisabled(reason: "hijacking"), googleUserID: "117")
+                SecurityEvent(kind: .accountDisabled(reason: "hijacking"), googleUserID: "117")
             ) { line in
                 line.object("subject") { subject in
                     subject.field("subject_type", "id_token_claims")
@@ -79,31 +87,31 @@ struct SecurityEventReaderTests {
                 }
                 line.field("reason", "hijacking")
             },
-            Case("verification", EventType.verification, SecurityEvent(.verification(state: "x"))) { line in
+            Case("verification", EventType.verification, SecurityEvent(kind: .verification(state: "x"))) { line in
                 line.field("state", "x")
             },
             Case(
                 "token by prefix",
                 EventType.tokenRevoked,
-                SecurityEvent(.tokenRevoked(.prefix("1//0eabcdefghijk"))),
+                SecurityEvent(kind: .tokenRevoked(.prefix("1//0eabcdefghijk"))),
                 token(alg: "prefix", "1//0eabcdefghijk")
             ),
             Case(
                 "token by hash",
                 EventType.tokenRevoked,
-                SecurityEvent(.tokenRevoked(.doubleHash("abc="))),
+                SecurityEvent(kind: .tokenRevoked(.doubleHash("abc="))),
                 token(alg: "hash_base64_sha512_sha512", "abc=")
             ),
             Case(
                 "access token",
                 EventType.tokenRevoked,
-                SecurityEvent(.other),
+                SecurityEvent(kind: .other),
                 token(alg: "prefix", "ya29", type: "access_token")
             ),
-            Case("unknown alg", EventType.tokenRevoked, SecurityEvent(.other), token(alg: "plain", "1//0e")),
-            Case("unknown type", "https://example.com/e", SecurityEvent(.other, googleUserID: "117")),
-            Case("no subject", EventType.tokensRevoked, SecurityEvent(.other)) { _ in },
-            Case("another issuer's subject", EventType.tokensRevoked, SecurityEvent(.other)) { line in
+            Case("unknown alg", EventType.tokenRevoked, SecurityEvent(kind: .other), token(alg: "plain", "1//0e")),
+            Case("unknown type", "https://example.com/e", SecurityEvent(kind: .other, googleUserID: "117")),
+            Case("no subject", EventType.tokensRevoked, SecurityEvent(kind: .other)) { _ in },
+            Case("another issuer's subject", EventType.tokensRevoked, SecurityEvent(kind: .other)) { line in
                 line.object("subject") { subject in
                     subject.field("iss", "https://evil.example")
                     subject.field("sub", "117")

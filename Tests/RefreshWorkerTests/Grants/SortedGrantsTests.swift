@@ -29,12 +29,12 @@ struct SortedGrantsTests {
 
     @Test("are sorted by due time, those without one last, however many there are")
     func due() {
-        var sorted = SortedGrants(by: .due, limit: 3)
+        var sorted = SortedGrants(order: .due, limit: 3)
         for number in (1...5_000 as ClosedRange<Int64>).reversed() {
             sorted.add(grant(number, dueAt: number % 7 == 0 ? nil : now + .seconds(number)))
         }
         #expect(sorted.finish().map(\.rawValue) == [1, 2, 3])
-        var few = SortedGrants(by: .due, limit: nil)
+        var few = SortedGrants(order: .due, limit: nil)
         few.add(grant(2))
         few.add(grant(1))
         few.add(grant(3, dueAt: now))
@@ -43,7 +43,7 @@ struct SortedGrantsTests {
 
     @Test("are sorted by the bytes of the user's id")
     func user() {
-        var sorted = SortedGrants(by: .user, limit: nil)
+        var sorted = SortedGrants(order: .user, limit: nil)
         for (number, name) in ["é", "b", "B", "a"].enumerated() { sorted.add(grant(Int64(number), user: name)) }
         #expect(sorted.finish().map(\.rawValue) == [2, 3, 1, 0])
     }

@@ -223,3 +223,10 @@ func failure(of command: () async throws -> ExitCode) async -> CommandError? {
         return CommandError(error)
     }
 }
+
+extension KeyRingSummary {
+    init(sealing: KeyID, opening: [KeyID] = [], pending: [KeyID] = []) {
+        let others = opening.map { Entry(id: $0, role: .opens) } + pending.map { Entry(id: $0, role: .pending) }
+        self.init(entries: [Entry(id: sealing, role: .seals)] + others, sealingKeyID: sealing)
+    }
+}

@@ -1,7 +1,6 @@
 import Base
 import Foundation
 import GoogleOAuth
-import Scheduler
 import Storage
 import Synchronization
 import Telemetry
@@ -9,6 +8,7 @@ import Testing
 
 @testable import Crypto
 @testable import RefreshWorker
+@testable import Scheduler
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
 struct KeyRingMonitorTests {

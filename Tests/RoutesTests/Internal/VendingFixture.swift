@@ -1,5 +1,4 @@
 import Glibc
-import Scheduler
 import Storage
 import Synchronization
 import Telemetry
@@ -10,6 +9,7 @@ import TestSupport
 @testable import GoogleOAuth
 @testable import HTTPServer
 @testable import Routes
+@testable import Scheduler
 
 /// A token endpoint that returns the verdict that a test has set, or a new token.
 final class VendEndpoint: AnsweringEndpoint {

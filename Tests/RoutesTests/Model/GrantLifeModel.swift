@@ -216,7 +216,7 @@ final class GrantLifeModel {
             (.tokenRevoked(.doubleHash(Self.doubleHash(of: token ?? "none"))), token),
         ]
         let (kind, namedToken) = kinds[pick(kinds.count)]
-        let event = SecurityEvent(kind, googleUserID: account)
+        let event = SecurityEvent(kind: kind, googleUserID: account)
         note("at Google: \(event.code)")
         let issuedAt = now + .seconds(pick(2) == 0 ? pick(20) : pick(900))
         pendingEvents.append(

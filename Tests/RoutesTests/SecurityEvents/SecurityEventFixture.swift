@@ -1,5 +1,4 @@
 import Glibc
-import Scheduler
 import Synchronization
 import Telemetry
 import TestSupport
@@ -10,6 +9,7 @@ import Testing
 @testable import GoogleOAuth
 @testable import HTTPServer
 @testable import Routes
+@testable import Scheduler
 @testable import Storage
 
 /// A receiver over a store, with an engine; the fixture sets the token that a posted body is parsed as.

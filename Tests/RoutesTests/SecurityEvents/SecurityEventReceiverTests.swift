@@ -19,7 +19,7 @@ struct SecurityEventReceiverTests {
     }
 
     private static func about(_ kind: SecurityEvent.Kind) -> SecurityEvent {
-        SecurityEvent(kind, googleUserID: SecurityEventFixture.account)
+        SecurityEvent(kind: kind, googleUserID: SecurityEventFixture.account)
     }
 
     @Test(
@@ -67,7 +67,7 @@ struct SecurityEventReceiverTests {
         let hash = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
         let standard = hash.replacing("-", with: "+").replacing("_", with: "/") + "=="
         let name = byHash ? SecurityEvent.TokenName.doubleHash(standard) : .prefix(String(token.prefix(16)))
-        await fixture.post(SecurityEvent(.tokenRevoked(name)))
+        await fixture.post(SecurityEvent(kind: .tokenRevoked(name)))
         let grant = try await fixture.grant(1)
         #expect(grant.state == .disconnected && grant.reason == .tokenRevoked && grant.refreshToken == nil)
         #expect(try await fixture.grant(2).state == .active)
@@ -78,7 +78,7 @@ struct SecurityEventReceiverTests {
     func ambiguousToken() async throws {
         for number: Int64 in [1, 2] { try await fixture.connect(number, refreshToken: "1//0e0123456789ab-\(number)") }
         try await fixture.connect(3)
-        await fixture.post(SecurityEvent(.tokenRevoked(.prefix("1//0e0123456789a"))))
+        await fixture.post(SecurityEvent(kind: .tokenRevoked(.prefix("1//0e0123456789a"))))
         for number: Int64 in [1, 2] {
             let grant = try await fixture.grant(number)
             #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == fixture.time.now)
@@ -90,12 +90,12 @@ struct SecurityEventReceiverTests {
     @Test(
         "An unknown token or account changes nothing",
         arguments: [
-            (SecurityEvent(.tokenRevoked(.prefix("1//0e-unknown-to"))), "token_revoked"),
-            (SecurityEvent(.tokenRevoked(.prefix("1//0e"))), "token_revoked"),
-            (SecurityEvent(.tokenRevoked(.doubleHash("no hash"))), "token_revoked"),
-            (SecurityEvent(.tokensRevoked, googleUserID: "unknown"), "tokens_revoked"),
-            (SecurityEvent(.sessionsRevoked, googleUserID: "unknown"), "sessions_revoked"),
-            (SecurityEvent(.accountDisabled(reason: nil), googleUserID: "unknown"), "account_disabled"),
+            (SecurityEvent(kind: .tokenRevoked(.prefix("1//0e-unknown-to"))), "token_revoked"),
+            (SecurityEvent(kind: .tokenRevoked(.prefix("1//0e"))), "token_revoked"),
+            (SecurityEvent(kind: .tokenRevoked(.doubleHash("no hash"))), "token_revoked"),
+            (SecurityEvent(kind: .tokensRevoked, googleUserID: "unknown"), "tokens_revoked"),
+            (SecurityEvent(kind: .sessionsRevoked, googleUserID: "unknown"), "sessions_revoked"),
+            (SecurityEvent(kind: .accountDisabled(reason: nil), googleUserID: "unknown"), "account_disabled"),
         ]
     )
     func unmatched(event: SecurityEvent, kind: String) async throws {
@@ -203,7 +203,7 @@ struct SecurityEventReceiverTests {
         arguments: [
             SecurityEventReceiverTests.about(.tokensRevoked),
             SecurityEventReceiverTests.about(.accountDisabled(reason: nil)),
-            SecurityEvent(.tokenRevoked(.prefix("1//0e-after-the-"))),
+            SecurityEvent(kind: .tokenRevoked(.prefix("1//0e-after-the-"))),
         ]
     )
     func issuedSoonAfterReconnect(event: SecurityEvent) async throws {
@@ -295,7 +295,7 @@ struct SecurityEventReceiverTests {
         let token = "1//0e0123456789abcdef"
         try await fixture.connect(1, refreshToken: token, age: .zero)
         let hash = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
-        await fixture.post(SecurityEvent(.tokenRevoked(.doubleHash(hash))), issuedAt: happenedAt)
+        await fixture.post(SecurityEvent(kind: .tokenRevoked(.doubleHash(hash))), issuedAt: happenedAt)
         #expect(try await fixture.grant(1).state == .disconnected)
     }
 

@@ -1,6 +1,5 @@
 import Glibc
 import GoogleOAuth
-import Scheduler
 import Status
 import Storage
 import Telemetry
@@ -10,6 +9,7 @@ import TestSupport
 @testable import Crypto
 @testable import HTTPServer
 @testable import Routes
+@testable import Scheduler
 
 /// The public routes over a store, a fake Google, and clocks that only a test advances.
 struct AccountFixture {
@@ -60,7 +60,12 @@ struct AccountFixture {
             random: random,
             log: log
         )
-        exchanges = CodeExchanges(client: { [codes] in codes.client }, endpoint: codes, spill: codes, time: time)
+        exchanges = CodeExchanges(
+            client: { [codes] in codes.client },
+            endpoint: codes,
+            save: { [codes] in try await codes.save($0) },
+            time: time
+        )
         let dependencies = RouteDependencies(
             store: store,
             engine: engine,
@@ -83,13 +88,6 @@ struct AccountFixture {
             log: log,
             googleDeadline: Self.googleDeadline
         )
-        let securityEvents = SecurityEventReceiver(
-            verify: { _ throws(SecurityEventError) in throw .unavailable(retryAfter: .seconds(60)) },
-            store: store,
-            log: log,
-            time: time,
-            onChange: {}
-        )
         monitoring = MonitoringHandler(
             name: "worker",
             version: "1.0",
@@ -103,7 +101,11 @@ struct AccountFixture {
             stalledLoops: { [] },
             observe: { _, _ in .well }
         )
-        routes = PublicRoutes(dependencies, securityEvents: securityEvents, monitoring: monitoring)
+        routes = PublicRoutes(
+            dependencies,
+            verify: { _ throws(SecurityEventError) in throw .unavailable(retryAfter: .seconds(60)) },
+            monitoring: monitoring
+        )
         router = routes.router
     }
 

@@ -8,11 +8,11 @@ import Synchronization
 @testable import Routes
 
 /// Google's side of server auth codes in memory, and the spill file of their tokens.
-final class FakeCodeEndpoint: CodeEndpoint, ExchangedTokensSpill {
+final class FakeCodeEndpoint: CodeEndpoint {
     static let clientID = "123-server.apps.googleusercontent.com"
 
     private struct State {
-        var client: ServerClient?
+        var client: OAuthClientCredentials?
         var answers: [String: CodeExchange] = [:]
         var exchanged: [String] = []
         var credentials: [String] = []
@@ -27,7 +27,7 @@ final class FakeCodeEndpoint: CodeEndpoint, ExchangedTokensSpill {
 
     private let state = Mutex(State())
 
-    var client: ServerClient? { state.withLock { $0.client } }
+    var client: OAuthClientCredentials? { state.withLock { $0.client } }
     /// The codes that were sent, in order.
     var exchanged: [String] { state.withLock { $0.exchanged } }
     /// The client ids and secrets that they were sent with.
@@ -35,7 +35,9 @@ final class FakeCodeEndpoint: CodeEndpoint, ExchangedTokensSpill {
     var revoked: [String] { state.withLock { $0.revoked } }
     var spilled: [ExchangedTokens] { state.withLock { $0.spilled } }
 
-    func configure(_ client: ServerClient? = ServerClient(id: clientID, secret: Secret("the-server's-secret"))) {
+    func configure(
+        _ client: OAuthClientCredentials? = OAuthClientCredentials(id: clientID, secret: Secret("the-server's-secret"))
+    ) {
         state.withLock { $0.client = client }
     }
 

@@ -59,7 +59,7 @@ extension Doctor {
             let advice = "run as its owner: runuser -u \"$(id -nu \(status.owner))\" -- refresh-worker doctor"
             return .fault("\(path) cannot be read and written by this user", advice)
         }
-        let folder = FileStatus.folder(of: path)
+        let folder = path.parentFolder
         guard FileStatus.mayWrite(folder) else {
             let finding = "\(folder), where SQLite keeps its log, cannot be written"
             return .fault(finding, "let the worker's user write there")
@@ -72,7 +72,7 @@ extension Doctor {
     }
 
     private func missingFileCheck(_ path: String) -> Check {
-        let folder = FileStatus.folder(of: path)
+        let folder = path.parentFolder
         guard context.inputs.files.exists(folder) else {
             return .fault("the folder of \(path) does not exist", "run: mkdir -p \(folder)")
         }
@@ -84,7 +84,7 @@ extension Doctor {
 
     private func spaceCheck(_ path: String) -> Check {
         do throws(SystemCallError) {
-            return Self.space(try FileStatus.freeSpace(at: FileStatus.folder(of: path)))
+            return Self.space(try FileStatus.freeSpace(at: path.parentFolder))
         } catch {
             return .warning("unknown: \(error)").named("free disk space")
         }

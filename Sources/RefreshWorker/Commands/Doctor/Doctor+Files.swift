@@ -103,7 +103,7 @@ extension Doctor {
                     ? .ok("\(path) can be written")
                     : .fault("\(path) cannot be written", "let the worker's user write to it")
             }
-            let folder = FileStatus.folder(of: path)
+            let folder = path.parentFolder
             guard try FileStatus.of(folder)?.kind == .folder else {
                 return .fault("the folder of \(path) does not exist", "run: mkdir -p \(folder)")
             }

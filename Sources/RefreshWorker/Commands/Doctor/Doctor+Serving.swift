@@ -143,7 +143,7 @@ extension Doctor {
     }
 
     private static func socket(_ path: String) throws -> Check {
-        let folder = FileStatus.folder(of: path)
+        let folder = path.parentFolder
         if let status = try FileStatus.of(path) {
             return status.kind == .other
                 ? .ok("\(path) exists: the worker uses it, if it runs")

@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Status
 import Storage
 import Telemetry

@@ -1,8 +1,6 @@
 import Base
 import Crypto
-import Routes
 import Storage
-import Telemetry
 
 extension Command {
     /// `grants export --plaintext`: writes everything that `grants import` needs to import the grants elsewhere.

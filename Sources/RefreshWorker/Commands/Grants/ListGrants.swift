@@ -79,7 +79,7 @@ extension Command {
                 return list.count
             }
             // Finds the order first, and then reads the grants again, a page at a time.
-            var sorted = SortedGrants(by: order, limit: limit)
+            var sorted = SortedGrants(order: order, limit: limit)
             for try await page in GrantPages(store: store, state: filter.state, email: email) {
                 let now = time.now
                 for grant in page where try fits(grant, at: now) { sorted.add(grant) }
@@ -168,7 +168,7 @@ struct SortedGrants {
         case since
     }
 
-    private typealias Entry = (time: Timestamp?, text: String, id: GrantID)
+    typealias Entry = (time: Timestamp?, text: String, id: GrantID)
 
     /// Entries without a time come last, and equal ones in the order of their ids.
     private static func precedes(_ one: Entry, _ other: Entry) -> Bool {
@@ -182,14 +182,9 @@ struct SortedGrants {
         return one.id < other.id
     }
 
-    private let order: Order
-    private let limit: Int?
-    private var entries: [Entry] = []
-
-    init(by order: Order, limit: Int?) {
-        self.order = order
-        self.limit = limit
-    }
+    let order: Order
+    let limit: Int?
+    private(set) var entries: [Entry] = []
 
     mutating func add(_ grant: Grant) {
         switch order {

@@ -2,7 +2,6 @@ import Base
 import Routes
 import Scheduler
 import Storage
-import Telemetry
 
 extension Command {
     /// The states in which it finds something to try.

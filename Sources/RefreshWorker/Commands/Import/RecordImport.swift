@@ -1,6 +1,5 @@
 import Base
 import Storage
-import Telemetry
 
 /// The results of an import so far.
 struct ImportTally: Equatable, Sendable {

@@ -82,7 +82,7 @@ extension CommandError {
     fileprivate init(notGenerated error: FileError, at path: String) {
         switch error.kind {
         case .folderMissing:
-            self.init(.cannotCreate, "\(error): run: mkdir -p \(FileStatus.folder(of: path))")
+            self.init(.cannotCreate, "\(error): run: mkdir -p \(path.parentFolder)")
         case .system(ENOSPC), .system(EDQUOT), .system(EIO):
             self.init(.inputOutput, "\(error)")
         case .library:
@@ -198,24 +198,6 @@ struct KeyRingSummary: Equatable, Sendable {
     let entries: [Entry]
     let sealingKeyID: KeyID
 
-    init(_ ring: KeyRing) {
-        entries = ring.keys.map { key in
-            switch key.role {
-            case .active: Entry(id: key.id, role: key.id == ring.sealingKeyID ? .seals : .opens)
-            case .pending: Entry(id: key.id, role: .pending)
-            case .retired(let since): Entry(id: key.id, role: .retired, retiredAt: since)
-            }
-        }
-        sealingKeyID = ring.sealingKeyID
-    }
-
-    init(sealing: KeyID, opening: [KeyID] = [], pending: [KeyID] = []) {
-        entries =
-            [Entry(id: sealing, role: .seals)]
-            + opening.map { Entry(id: $0, role: .opens) } + pending.map { Entry(id: $0, role: .pending) }
-        sealingKeyID = sealing
-    }
-
     func role(of id: KeyID) -> Role? { entries.first { $0.id == id }?.role }
 
     /// Retired keys that can leave the file.
@@ -229,5 +211,18 @@ struct KeyRingSummary: Equatable, Sendable {
     /// Keys that seal stored tokens but are missing in the ring: those tokens cannot be opened.
     func missingKeys(of keysInUse: [KeyID: Int]) -> [KeyID] {
         keysInUse.keys.filter { role(of: $0) == nil }.sorted()
+    }
+}
+
+extension KeyRingSummary {
+    init(_ ring: KeyRing) {
+        let entries = ring.keys.map { key in
+            switch key.role {
+            case .active: Entry(id: key.id, role: key.id == ring.sealingKeyID ? .seals : .opens)
+            case .pending: Entry(id: key.id, role: .pending)
+            case .retired(let since): Entry(id: key.id, role: .retired, retiredAt: since)
+            }
+        }
+        self.init(entries: entries, sealingKeyID: ring.sealingKeyID)
     }
 }

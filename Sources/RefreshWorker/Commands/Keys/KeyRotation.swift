@@ -112,7 +112,6 @@ struct KeyRotation: Sendable {
 
     /// Makes one pass over all grants.
     private func reseal(_ state: RotationState, _ progress: inout Progress) async throws {
-        let resealing = TokenResealing(store: store, vault: vault)
         let total = progress.resealed + state.outdatedTokens
         let resealedBefore = progress.resealed
         var cursor: GrantID?
@@ -123,7 +122,7 @@ struct KeyRotation: Sendable {
                 try await heartbeat.report()
                 progress.reportedAt = started
             }
-            let batch = try await resealing.nextBatch(after: cursor, outdated: state.outdatedKeys)
+            let batch = try await nextBatch(after: cursor, outdated: state.outdatedKeys)
             progress.resealed += batch.resealed
             progress.unreadable += batch.unreadable
             guard let last = batch.last else {

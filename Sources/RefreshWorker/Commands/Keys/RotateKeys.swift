@@ -170,22 +170,13 @@ extension CommandError {
 }
 
 /// Seals stored tokens again with the current key, a batch of grants at a time.
-struct TokenResealing: Sendable {
+extension KeyRotation {
     /// The number of grants in a batch: few enough that no worker waits long to write.
-    static let batchSize = 100
+    private static let batchSize = 100
 
-    /// The result of one batch.
-    struct Batch: Equatable, Sendable {
-        /// The last grant of the batch, or `nil` at the end.
-        var last: GrantID?
-        /// The number of tokens that are now sealed with the sealing key.
-        var resealed = 0
-        /// Users with a token that its key does not open.
-        var unreadable: [String] = []
-    }
-
-    let store: any Store
-    let vault: TokenVault
+    /// The last grant of a batch, or `nil` at the end, the number of tokens that are now sealed with the sealing key, and
+    /// the users with a token that its key does not open.
+    typealias Batch = (last: GrantID?, resealed: Int, unreadable: [String])
 
     /// Reads the next grants and seals again those of their tokens that one of `keys` seals.
     ///
@@ -193,11 +184,10 @@ struct TokenResealing: Sendable {
     /// and that transaction.
     func nextBatch(after cursor: GrantID?, outdated keys: Set<KeyID>) async throws -> Batch {
         let page = try await store.grants(after: cursor, in: nil, atMost: Self.batchSize)
-        guard let last = page.last?.id else { return Batch() }
         let outdated = page.filter { $0.isSealed(withOneOf: keys) }.map(\.id)
-        guard !outdated.isEmpty else { return Batch(last: last) }
+        guard !outdated.isEmpty else { return (page.last?.id, 0, []) }
         return try await store.transact { transaction in
-            var batch = Batch(last: last)
+            var batch: Batch = (page.last?.id, 0, [])
             for id in outdated {
                 guard var grant = try transaction.grant(id) else { continue }
                 let count = try reseal(&grant, outdated: keys)

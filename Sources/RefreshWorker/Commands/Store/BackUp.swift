@@ -66,7 +66,7 @@ extension Command {
         }
         var removed: [String] = []
         if let keep {
-            let names = try SpillFile.names(in: arguments.operand)
+            let names = try Folder.names(in: arguments.operand)
             removed = BackupSeries.superfluous(among: names, keeping: keep, ending: ending, at: now)
             for name in removed { try SpillFile.remove("\(arguments.operand)/\(name)") }
         }
@@ -94,7 +94,7 @@ extension Command {
         if try FileStatus.of(file) != nil {
             throw CommandError(.cannotCreate, "\(file) exists already and was not changed: name another file")
         }
-        let folder = FileStatus.folder(of: file)
+        let folder = file.parentFolder
         guard try FileStatus.of(folder)?.kind == .folder else {
             throw CommandError(
                 .cannotCreate,

@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Glibc
 
 /// A tar archive of files, each under its absolute path, so that root restores all of them with
@@ -39,8 +38,8 @@ final class BackupArchive: Sendable {
 
     /// Removes the temporary files of archives that no process has open.
     private static func removeLeftovers(of file: String) throws(SystemCallError) {
-        let (folder, beginning) = (FileStatus.folder(of: file), file + temporaryEnding)
-        for name in try SpillFile.names(in: folder) {
+        let (folder, beginning) = (file.parentFolder, file + temporaryEnding)
+        for name in try Folder.names(in: folder) {
             let path = file.contains("/") ? "\(folder == "/" ? "" : folder)/\(name)" : name
             guard path.hasPrefix(beginning) else { continue }
             let archive = beginning + path.dropFirst(beginning.count).prefix(while: \.isHexDigit)
@@ -107,7 +106,7 @@ final class BackupArchive: Sendable {
         guard fsync(descriptor) == 0 else { throw SystemCallError(call: "fsync of \(path)", code: errno) }
         guard unsafe link(path, name) == 0 else { throw SystemCallError(call: "link to \(name)", code: errno) }
         unsafe unlink(path)
-        try SpillFile.synchronizeFolder(of: name)
+        try Folder.synchronize(of: name)
     }
 
     private func write(_ bytes: [UInt8]) throws(SystemCallError) {

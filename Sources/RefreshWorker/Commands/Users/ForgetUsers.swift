@@ -1,7 +1,6 @@
 import Base
 import Routes
 import Storage
-import Telemetry
 
 extension Command {
     /// `users forget`: deletes what identifies the users whose grants ended long ago.

@@ -1,7 +1,6 @@
 import Base
 import Routes
 import Storage
-import Telemetry
 
 extension Command {
     /// `users list`: prints the stored users.

@@ -152,7 +152,7 @@ struct CommandContext: Sendable {
     /// Returns an engine log for commands that print their own answer to standard output: it writes only diagnostics.
     func quietLog() -> EngineLog {
         EngineLog(
-            metrics: MetricsLog(sink: SilentSink(), worker: workerName, time: time),
+            metrics: MetricsLog(sink: nil, worker: workerName, time: time),
             diagnostics: diagnostics,
             counters: IntervalCounters(time: time),
             time: time
@@ -172,13 +172,6 @@ enum Version {
 
     /// The version, with the commit if it is known.
     static var withCommit: String { current + (commit.map { " (commit \($0))" } ?? "") }
-}
-
-/// A sink for commands without a metrics log.
-struct SilentSink: LineSink {
-    let droppedLines = 0
-
-    func write(_ line: JSONLine) -> Bool { false }
 }
 
 extension CommandError {

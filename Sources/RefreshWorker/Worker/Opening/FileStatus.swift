@@ -87,7 +87,7 @@ struct FileStatus: Equatable, Sendable {
             let length = unsafe readlink(path, &target, target.count)
             guard length > 0 else { break }
             let text = String(decoding: target[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            path = text.hasPrefix("/") ? text : "\(folder(of: path))/\(text)"
+            path = text.hasPrefix("/") ? text : "\(path.parentFolder)/\(text)"
         }
         return path
     }
@@ -95,12 +95,6 @@ struct FileStatus: Equatable, Sendable {
     static func mayRead(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
 
     static func mayWrite(_ path: String) -> Bool { unsafe access(path, W_OK) == 0 }
-
-    /// Returns the folder of the path's last part.
-    static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
 
     /// Returns the number of bytes that this user can still write to the disk that holds the path.
     static func freeSpace(at path: String) throws(SystemCallError) -> Int64 {
@@ -190,7 +184,7 @@ enum LeftoverFiles {
         // SQLite keeps the other files beside the file that a link names.
         let path = FileStatus.linkedPath(path)
         let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
-        let found = names(ofDatabase: name, among: try SpillFile.names(in: FileStatus.folder(of: path)))
+        let found = names(ofDatabase: name, among: try Folder.names(in: path.parentFolder))
         // Another process might have created the database since.
         return try FileStatus.of(path) == nil ? found : []
     }

@@ -1,5 +1,5 @@
+import Base
 import CProcess
-import Crypto
 import Glibc
 
 /// What this process does before anything else: it opens its standard descriptors, checks the system's limits, and

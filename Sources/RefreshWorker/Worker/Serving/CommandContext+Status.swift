@@ -74,7 +74,7 @@ extension CommandContext {
         switch configuration.database {
         case .file(let path):
             snapshot.databaseBytes = try FileStatus.of(path)?.size ?? 0
-            snapshot.freeSpace = try FileStatus.freeSpace(at: FileStatus.folder(of: path))
+            snapshot.freeSpace = try FileStatus.freeSpace(at: path.parentFolder)
         case .server(let address):
             guard asksServer else { return }
             let facts = try await ServerFacts.read(address, time: time)
@@ -98,7 +98,7 @@ extension SpilledFile {
     ///
     /// It locks none of them: a worker that is about to save results would take its own file for one in use.
     static func list(in location: SpillLocation) throws(SystemCallError) -> [SpilledFile] {
-        let names = try SpillFile.names(in: location.folder).filter { location.isSpill($0) || location.isSetAside($0) }
+        let names = try Folder.names(in: location.folder).filter { location.isSpill($0) || location.isSetAside($0) }
         return names.compactMap { name in
             let path = "\(location.folder)/\(name)"
             // A missing file was recovered by another process.

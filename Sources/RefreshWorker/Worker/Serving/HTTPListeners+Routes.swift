@@ -17,17 +17,12 @@ extension HTTPListeners {
         _ exchanges: CodeExchanges?,
         probes: MonitoringHandler
     ) throws -> Router {
-        let context = worker.context
-        let reader = securityEventReader(context, lookups)
-        let events = SecurityEventReceiver(
-            verify: { body throws(SecurityEventError) in try await reader.read(body) },
-            store: worker.store,
-            log: worker.log,
-            time: context.time,
-            onChange: { [engine = worker.engine] in await engine.storeChanged() }
-        )
-        let dependencies = routeDependencies(worker, lookups, tokens, exchanges)
-        return PublicRoutes(dependencies, securityEvents: events, monitoring: probes).router
+        let events = securityEventReader(worker.context, lookups)
+        return PublicRoutes(
+            routeDependencies(worker, lookups, tokens, exchanges),
+            verify: { body throws(SecurityEventError) in try await events.read(body) },
+            monitoring: probes
+        ).router
     }
 
     static func securityEventReader(_ context: CommandContext, _ lookups: HTTPClient) -> SecurityEventReader {
@@ -53,10 +48,10 @@ extension HTTPListeners {
                 guard let id = context.configuration.serverClientID, let secret = engine.clientSecret(of: id) else {
                     return nil
                 }
-                return ServerClient(id: id, secret: secret)
+                return OAuthClientCredentials(id: id, secret: secret)
             },
             endpoint: GoogleOAuthAPI(http: worker.http, endpoints: context.configuration.endpoints),
-            spill: worker.spill,
+            save: { [spill = worker.spill] in try await spill.save($0) },
             time: context.time
         )
     }

@@ -6,7 +6,7 @@ import Storage
 import Synchronization
 
 /// Writes results that the store does not accept into a file of this process, and keeps disk space reserved for it.
-final class ResultSpillFile: ResultSpill, ExchangedTokensSpill {
+final class ResultSpillFile: ResultSpill {
     /// Enough for the results of all requests in flight.
     static let sizeForResults = 2 << 20
     /// The space that commits of those results need in addition.

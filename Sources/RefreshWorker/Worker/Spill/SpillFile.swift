@@ -1,3 +1,4 @@
+import Base
 import Crypto
 import Glibc
 import Synchronization
@@ -24,7 +25,7 @@ final class SpillFile: Sendable {
     static func create(_ path: String) throws(SystemCallError) -> SpillFile {
         let file = try open(path, O_RDWR | O_CREAT | O_EXCL)
         var folder = stat()
-        if geteuid() == 0, unsafe stat(FileStatus.folder(of: path), &folder) == 0 {
+        if geteuid() == 0, unsafe stat(path.parentFolder, &folder) == 0 {
             // Within a container root might not be allowed to.
             _ = fchown(file.descriptor, folder.st_uid, folder.st_gid)
         }
@@ -136,7 +137,7 @@ final class SpillFile: Sendable {
     func rename(to target: String) throws(SystemCallError) {
         guard unsafe Glibc.rename(path, target) == 0 else { throw failure("rename") }
         name.withLock { $0 = target }
-        try Self.synchronizeFolder(of: target)
+        try Folder.synchronize(of: target)
     }
 
     // MARK: Names
@@ -149,7 +150,7 @@ final class SpillFile: Sendable {
             }
             return false
         }
-        try synchronizeFolder(of: target)
+        try Folder.synchronize(of: target)
         return true
     }
 
@@ -157,38 +158,7 @@ final class SpillFile: Sendable {
         guard unsafe unlink(path) == 0 || errno == ENOENT else {
             throw SystemCallError(call: "unlink of \(path)", code: errno)
         }
-        try synchronizeFolder(of: path)
-    }
-
-    /// Returns the names in a folder, sorted, or empty if the folder does not exist.
-    static func names(in folder: String) throws(SystemCallError) -> [String] {
-        guard let stream = unsafe opendir(folder) else {
-            guard errno == ENOENT else {
-                throw SystemCallError(call: "opendir of \(folder)", code: errno)
-            }
-            return []
-        }
-        defer { unsafe closedir(stream) }
-        var names: [String] = []
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
-                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
-            }
-            names.append(name)
-        }
-        return names.sorted()
-    }
-
-    /// Synchronizes the folder, because a new name is durable only then
-    /// (https://man7.org/linux/man-pages/man2/fsync.2.html).
-    static func synchronizeFolder(of path: String) throws(SystemCallError) {
-        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        let descriptor = unsafe Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw SystemCallError(call: "open of \(folder)", code: errno) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else {
-            throw SystemCallError(call: "fsync of \(folder)", code: errno)
-        }
+        try Folder.synchronize(of: path)
     }
 }
 

@@ -151,7 +151,7 @@ struct SpillLocation: Equatable, Sendable {
 
     /// The paths of the spill files, complete or not.
     var spills: [String] {
-        get throws(SystemCallError) { try SpillFile.names(in: folder).filter(isSpill).map { "\(folder)/\($0)" } }
+        get throws(SystemCallError) { try Folder.names(in: folder).filter(isSpill).map { "\(folder)/\($0)" } }
     }
 
     /// The path of the disk space reserved for results and, next to a database, for commits.
