@@ -7,7 +7,7 @@ import Synchronization
 /// A client that sends exactly the given bytes over a real socket.
 ///
 /// Its blocking calls run on its own queue, because the handlers under test need the cooperative pool. Every wait ends
-/// after 20 s, so that a server that never answers fails the test instead of blocking it.
+/// after two minutes, so that a server that never answers fails the test instead of blocking it.
 final class RawClient: Sendable {
     /// One answer as received.
     struct Answer: Equatable {
@@ -27,7 +27,7 @@ final class RawClient: Sendable {
         let family = address.contains(":") ? AF_INET6 : AF_INET
         descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0, Self.connect(descriptor, address, port) else { throw NoConnection() }
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var one: Int32 = 1
@@ -46,7 +46,7 @@ final class RawClient: Sendable {
             }
         }
         guard descriptor >= 0, isConnected else { throw NoConnection() }
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
