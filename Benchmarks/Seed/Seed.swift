@@ -43,9 +43,13 @@ enum Seed {
     private static func fill(_ options: Options) async throws {
         let start = try options.number("start").map(Timestamp.init(milliseconds:)) ?? SystemTime().now
         let store = try await open(options)
+        let vault = try vault(options)
+        let ring = vault.ring.current
+        // As a worker does before its first grant. One that found no list would count the keys of all grants to make it.
+        try await StoredKeyChecks(store).add(ring.sealingKeyID, of: ring)
         let writer = PopulationWriter(
             store: store,
-            vault: try vault(options),
+            vault: vault,
             population: Int(try options.required("grants", options.number)),
             workedUntil: start - .seconds(try options.number("outage") ?? 0),
             horizon: try options.number("within").map { start + .seconds($0) }

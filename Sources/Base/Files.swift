@@ -21,7 +21,8 @@ package struct FileIdentity: Hashable, Sendable {
     /// Reads the file that a path currently names, or returns `nil` and sets `errno` if there is none.
     package init?(path: String) {
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return nil }
+        // An implicit conversion would allocate a copy of the path.
+        guard unsafe path.withCString({ unsafe stat($0, &status) }) == 0 else { return nil }
         self.init(status)
     }
 

@@ -43,11 +43,18 @@ extension UInt8 {
 /// The parts of an HTTP header (https://www.rfc-editor.org/rfc/rfc9110#section-5).
 extension String {
     package var isHeaderName: Bool {
-        !isEmpty && utf8.allSatisfy { $0.isASCIILetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+        !isEmpty && bytesSatisfy { $0.isASCIILetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 
     /// `true` if the only control character is the tab: a line break would start another header.
-    package var isHeaderValue: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 } }
+    package var isHeaderValue: Bool { bytesSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 } }
+
+    /// The same as `utf8.allSatisfy`, which takes twice as many instructions, for the text of every request.
+    private func bytesSatisfy(_ isAllowed: (UInt8) -> Bool) -> Bool {
+        let bytes = utf8Span.span
+        for index in bytes.indices where !isAllowed(bytes[index]) { return false }
+        return true
+    }
 }
 
 extension BidirectionalCollection<UInt8> {
@@ -139,7 +146,7 @@ extension StringProtocol {
     }
 
     /// `true` for one or more ASCII digits, without a sign or a blank.
-    package var isDecimalNumber: Bool {
+    @inlinable package var isDecimalNumber: Bool {
         !isEmpty && utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
 }

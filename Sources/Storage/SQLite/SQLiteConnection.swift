@@ -108,7 +108,9 @@ final class SQLiteConnection {
     }
 
     /// `false` if the file of leases could not be attached again.
-    var hasLeases: Bool { unsafe sqlite3_db_readonly(handle, LeaseFile.schema) >= 0 }
+    ///
+    /// Each read of a single grant asks, and an implicit conversion of the name would allocate a copy.
+    var hasLeases: Bool { unsafe LeaseFile.schema.withCString { unsafe sqlite3_db_readonly(handle, $0) >= 0 } }
 
     /// Throws if a file was opened read-only although it can be written.
     private func requireWriting(to schema: String, at path: String) throws(StoreError) {

@@ -22,6 +22,11 @@ package final class LifetimeCounters: Sendable {
         package var tokens = 0
         package var errors = 0
         package var duration = DurationBuckets()
+
+        fileprivate mutating func record(isToken: Bool, _ duration: Duration) {
+            if isToken { tokens += 1 } else { errors += 1 }
+            self.duration.record(duration)
+        }
     }
 
     /// The counts so far.
@@ -61,10 +66,7 @@ package final class LifetimeCounters: Sendable {
         state.withLock { counts in
             counts.vends[outcome, default: 0] += 1
             counts.vendDuration.record(duration)
-            guard let service else { return }
-            counts.services[service, default: Vends()].tokens += isToken ? 1 : 0
-            counts.services[service, default: Vends()].errors += isToken ? 0 : 1
-            counts.services[service, default: Vends()].duration.record(duration)
+            if let service { counts.services[service, default: Vends()].record(isToken: isToken, duration) }
         }
     }
 
