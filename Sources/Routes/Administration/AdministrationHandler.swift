@@ -180,16 +180,18 @@ package struct AdministrationHandler: Sendable {
         try vault.checkMaySeal()
         let store = database.store
         let writer = ImportedGrantWriter(store: store, vault: vault, time: time, random: random, existing: .replace)
-        let isNew: Bool
+        let result: String
         switch try await writer.store([imported]).first {
         case .keptEnded: throw APIError.keptEnded
         case .refused: throw APIError.userWasDeleted
-        case .stored: isNew = true
-        case .replaced, .kept, nil: isNew = false
+        case .stored: result = "added"
+        case .kept: result = "kept"
+        case .replaced, nil: result = "replaced"
         }
         let grant = try await store.grant(ofUser: user)
-        let response = ServerResponse.object(status: isNew ? 201 : 200, headers: [ServerResponse.noStore]) { line in
-            line.field("result", isNew ? "added" : "replaced")
+        let status = result == "added" ? 201 : 200
+        let response = ServerResponse.object(status: status, headers: [ServerResponse.noStore]) { line in
+            line.field("result", result)
             grant?.write(to: &line)
         }
         return (response, grant)

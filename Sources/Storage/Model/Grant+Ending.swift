@@ -277,8 +277,31 @@ extension StoreTransaction {
         return try hasRecorded(securityEvent: identifier)
     }
 
-    private static func identifier(of token: Grant.RefreshToken?, in grant: GrantID) -> String? {
-        token?.marks.map { "left-refresh-token:\(grant):\(Hexadecimal.encode($0.digest.bytes))" }
+    /// Remembers the refresh token that the app or an import brought and an answer has replaced, so that a repeated
+    /// import does not bring it back.
+    ///
+    /// Only this worker knows the rotated ones, and a server can rotate every hour, so they are not remembered.
+    package func rememberSpentToken(of grant: Grant, at now: Timestamp) throws {
+        guard !grant.hasRotatedToken,
+            let identifier = Self.identifier(of: grant.refreshToken, in: grant.id, isSpent: true)
+        else { return }
+        _ = try record(securityEvent: identifier, at: now)
+    }
+
+    /// `true` if the app or an import brought this refresh token for the grant before, and an answer has replaced it.
+    package func hasSpent(_ token: Grant.RefreshToken?, of grant: Grant) throws -> Bool {
+        guard let identifier = Self.identifier(of: token, in: grant.id, isSpent: true) else { return false }
+        return try hasRecorded(securityEvent: identifier)
+    }
+
+    private static func identifier(
+        of token: Grant.RefreshToken?,
+        in grant: GrantID,
+        isSpent: Bool = false
+    ) -> String? {
+        token?.marks.map { marks in
+            "left-refresh-token:\(grant):\(isSpent ? "spent:" : "")\(Hexadecimal.encode(marks.digest.bytes))"
+        }
     }
 }
 

@@ -259,6 +259,33 @@ struct AdministrationHandlerTests {
         #expect(try await grant().state == .active)
     }
 
+    @Test("keeps a grant whose refresh token was rotated since the same record came")
+    func keptRotated() async throws {
+        func rotate(to token: String) async throws {
+            fixture.endpoint.rotate(to: token)
+            _ = try await fixture.engine.freshToken(of: "u-1", minimumLife: .seconds(60))
+            // The next call has to refresh again.
+            fixture.time.advance(by: .seconds(3600))
+        }
+        func put(_ token: String) async throws -> String? {
+            let response = try await send("PUT", "/v1/grants/u-1", body: #"{"refresh_token": "\#(token)"}"#)
+            return response["result"]?.string ?? response.error
+        }
+        func stored() async throws -> String? { try fixture.vault.openRefreshToken(of: try await grant())?.reveal() }
+        #expect(try await put("1//first") == "added")
+        for token in ["1//rotated-1", "1//rotated-2"] {
+            try await rotate(to: token)
+            #expect(try await put("1//first") == "kept")
+            #expect(try await stored() == token)
+        }
+        #expect(try await put("1//second") == "replaced")
+        try await rotate(to: "1//rotated-3")
+        for token in ["1//first", "1//second"] { #expect(try await put(token) == "kept") }
+        #expect(try await stored() == "1//rotated-3")
+        _ = try await send("DELETE", "/v1/grants/u-1")
+        for token in ["1//first", "1//second", "1//rotated-3"] { #expect(try await put(token) == "409 ended") }
+    }
+
     @Test("does not bring a forgotten grant back with its old refresh token")
     func keptForgotten() async throws {
         _ = try await send("PUT", "/v1/grants/u-1", body: Self.record)
