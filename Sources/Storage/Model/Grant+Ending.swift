@@ -137,6 +137,11 @@ extension Grant {
     /// `true` if the stored refresh token belongs to another Google account than the owner.
     package var hasTokenOfAnotherAccount: Bool { reason == .accountMismatch }
 
+    /// What a person who ends the grant, or tries it again, has seen of it.
+    ///
+    /// Differs after each reconnection of a grant that had ended, also if the app brought no other refresh token.
+    package var version: String { "\(id) \(generation) \(since.milliseconds)" }
+
     /// `true` if the user ended the grant, here or at Google, or did not return until it was forgotten.
     package var wasEndedByUser: Bool {
         let reasons: [GrantReason] = [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked, .forgotten]
