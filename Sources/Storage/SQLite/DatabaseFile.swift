@@ -1,4 +1,5 @@
 import Base
+private import Crypto
 private import Glibc
 
 /// Checks of the database file before SQLite opens it, so that a mistake gets a clear message.
@@ -140,14 +141,10 @@ enum DatabaseFile {
     /// Makes a complete file and its name durable under `path`, which must not exist.
     static func publish(_ temporary: String, as path: String) throws(StoreError) {
         try synchronize(temporary, flags: O_RDONLY)
-        // A hard link, because a rename would replace a file that has appeared since the check.
-        if unsafe link(temporary, path) == 0 {
-            remove(temporary)
-        } else {
-            let code = errno
-            let lacksLinks = code == EPERM || code == EOPNOTSUPP || code == ENOSYS
-            guard lacksLinks, !exists(path) else { throw failure("the file", of: path, code) }
-            guard unsafe rename(temporary, path) == 0 else { throw failure("the file", of: path, errno) }
+        do throws(SystemCallError) {
+            try Crypto.publish(temporary, as: path)
+        } catch {
+            throw failure("the file", of: path, error.code)
         }
         try synchronize(folder(of: path), flags: O_RDONLY | O_DIRECTORY)
     }
