@@ -101,7 +101,10 @@ package struct AdministrationHandler: Sendable {
         do {
             guard service.isManager else { throw APIError.notManager }
             // Before the store is read, so that a service does not learn anything about other users.
-            if let user { try Self.check(user, for: service) }
+            if let user {
+                try Self.check(user, for: service)
+                try request.query.checkNames([])
+            }
             // A request to a database that does not answer would take seconds.
             guard database.problem == nil else { throw APIError.storeUnavailable }
             let stored: Grant? = if let user { try await database.store.grant(ofUser: user) } else { nil }

@@ -29,6 +29,7 @@ struct UserLookup: Sendable {
     func user(_ request: ServerRequest) async throws(APIError) -> StatusPage.Lookup {
         try await answer(request) { service in
             let fields = request.method == "POST" ? request.form : request.query
+            try fields.checkNames(["user", "grant"])
             if let text = fields.only("grant"), !fields.contains(where: { $0.name == "user" }) {
                 let grant = if let id = GrantID(text) { try await store.grant(id) } else { Grant?.none }
                 // An operator must not learn which grants of others there are.

@@ -190,6 +190,7 @@ struct AdministrationHandlerTests {
         arguments: [
             ("limit", "0"), ("limit", "501"), ("limit", "ten"), ("limit", "+1"), ("limit", ""), ("state", "ended"),
             ("after", ""), ("after", "u-1"), ("reason", "A b"), ("expired", "1"), ("client", ""),
+            ("client_id", "client"), ("State", "active"), ("", ""), ("ya29.secret", ""),
         ]
     )
     func invalidQuery(name: String, value: String) async throws {
@@ -197,6 +198,16 @@ struct AdministrationHandlerTests {
         let twice: [ServerRequest.Field] = [("state", "active"), ("state", "active")]
         #expect(try await send("GET", "/v1/grants", twice).error == "400 invalid_request")
         #expect(audit.last == "admin list invalid_request")
+    }
+
+    @Test("changes and shows nothing if the query has an unknown name", arguments: routes)
+    func unknownName(method: String, path: String) async throws {
+        try await fixture.add(user: "u-1")
+        let response = try await send(method, path, [("ya29.dry_run", "true")], body: Self.record)
+        #expect(response.error == "400 invalid_request")
+        #expect(!response.text.contains("ya29"))
+        #expect(try await grant().generation == 1)
+        #expect(audit.count == 1 && audit[0].hasSuffix(" invalid_request"))
     }
 
     @Test("shows one grant as the command does")
