@@ -93,7 +93,7 @@ struct ListeningTests {
     @Test("Of servers that start at once on a stale socket file, one listens")
     func staleSocketOfTwo() async throws {
         try await withFolder { path in
-            for _ in 0..<500 {
+            for _ in 0..<2000 {
                 close(try ListeningSocket(.unix(path: path, mode: 0o600)).descriptor)
                 let listeners = await withTaskGroup { group in
                     for _ in 0..<2 { group.addTask { try? ListeningSocket(.unix(path: path, mode: 0o600)).descriptor } }
