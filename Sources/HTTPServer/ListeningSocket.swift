@@ -5,7 +5,7 @@ private import Glibc
 ///
 /// The server opens it without libmicrohttpd, so that an error such as a taken port is reported with the system's
 /// reason.
-struct ListeningSocket: ~Copyable {
+struct ListeningSocket: Sendable {
     let descriptor: Int32
 
     /// The port of a TCP socket, else 0.
