@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Storage
@@ -133,6 +134,31 @@ struct AccountDeletionTests {
             try await addUser(1, to: store)
             #expect(try await store.grant(ofUser: "user 1")?.state == .active)
             #expect(try await store.grantStatistics(at: end).byState == [.active: 2])
+        }
+    }
+
+    @Test("By a clock that might be ahead only successors of sessions are removed", arguments: StoreKind.allCases)
+    func clockAhead(kind: StoreKind) async throws {
+        try await kind.withStore(keepsNotices: true) { store, _ in
+            try await addUser(1, to: store)
+            _ = try await delete("user 1", in: store)
+            var rotated = Sample.session(2)
+            _ = try Sample.rotate(&rotated, 1, to: 2)
+            try await store.startSessions([Sample.session(1), rotated])
+            try await store.transact { transaction in
+                _ = try transaction.record(securityEvent: "old", at: start)
+                try transaction.insert(try Sample.grant(2))
+            }
+            try await store.change(GrantID(rawValue: 2)) { $0.disconnect(reason: .invalidGrant, at: start) }
+            var expected = RemovedCounts()
+            expected.successors = 1
+            let ahead = start + .seconds(86_400 * 400)
+            #expect(try await store.removeExpired(by: start, at: ahead) == expected)
+            // One that the clock ahead has stored is kept until it has ended by that clock.
+            var later = Sample.session(3)
+            _ = try Sample.rotate(&later, 1, to: 2, after: ahead - start)
+            try await store.startSessions([later])
+            #expect(try await store.removeExpired(by: start, at: ahead) == RemovedCounts())
         }
     }
 

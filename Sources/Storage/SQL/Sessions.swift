@@ -84,7 +84,7 @@ extension SQLQuery {
     static let removeOldSecurityEvents = securityEvents.deleteSome("remove old security events", where: "at < $1")
 }
 
-/// The numbers of rows that one call of ``Store/removeExpired(at:)`` removed.
+/// The numbers of rows that one call of ``Store/removeExpired(by:at:)`` removed.
 package struct RemovedCounts: Hashable, Sendable {
     /// The most rows of each kind that one call removes, so that other writers do not wait long.
     package static let limit = 500
@@ -109,22 +109,22 @@ extension SQLStore {
         try await first(SQLStatement(.sessionByID, .bytes(id.bytes)), Session.read)
     }
 
-    package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
+    package func removeExpired(by end: Timestamp, at now: Timestamp) async throws -> RemovedCounts {
         let remove = { (query: SQLQuery, end: Timestamp) in
             SQLStatement(query, .time(end), .limit(RemovedCounts.limit))
         }
         let secret = try await change(
             [
-                remove(.removeExpiredSessions, now),
+                remove(.removeExpiredSessions, end),
                 remove(.removeExpiredSuccessors, now),
                 remove(.removeFutureSuccessors, now + Session.maximumGrace),
-            ] + Self.removeTombstones.map { remove($0, now) },
+            ] + Self.removeTombstones.map { remove($0, end) },
             [.exclusive, .wipes]
         )
         let old = try await change(
             [
-                remove(.removeOldSecurityEvents, now - Retention.securityEvents),
-                remove(.removeOldNotices, now - Retention.notices),
+                remove(.removeOldSecurityEvents, end - Retention.securityEvents),
+                remove(.removeOldNotices, end - Retention.notices),
             ],
             .exclusive
         )
