@@ -33,10 +33,10 @@ extension TimeSource {
 
 /// An instant of the boot clock: comparable only with instants of the same boot.
 package struct BootInstant: Hashable, Comparable, Sendable, Codable {
-    package var milliseconds: Int64
+    package let milliseconds: Int64
 
     package init(milliseconds: Int64) {
-        self.milliseconds = milliseconds
+        self.milliseconds = milliseconds.clamped(to: Timestamp.range)
     }
 
     package static func < (left: BootInstant, right: BootInstant) -> Bool { left.milliseconds < right.milliseconds }

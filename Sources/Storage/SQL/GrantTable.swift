@@ -107,7 +107,7 @@ struct GrantRowReader {
         let state = try readState(&row, of: id)
         readReason(&row)
         let since = row.time()
-        let generation = row.integer()
+        let generation = Int64(row.count())
         let dueAt = row.timestamp()
         let attempts = row.count()
         let failingSince = row.timestamp()
