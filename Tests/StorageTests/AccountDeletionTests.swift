@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Testing
 
 @testable import Storage
@@ -182,6 +183,62 @@ struct AccountDeletionTests {
             #expect(try await store.removeExpired(at: start + Retention.securityEvents).securityEvents == 0)
             let last = try await store.removeExpired(at: start + Retention.securityEvents + .milliseconds(1))
             #expect(last.securityEvents == 1 && !last.mayHaveMore)
+        }
+    }
+
+    @Test("The last hundred tokens that a user left are remembered until the deletion", arguments: StoreKind.allCases)
+    func leftTokens(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await addUser(1, to: store)
+            try await addUser(2, to: store)
+            let grant = try Sample.grant(1)
+            let sealed = try Sample.sealed("token")
+            let tokens = (0...100).map { number in
+                Grant.RefreshToken(sealed: sealed, marks: TokenMarks(of: Secret("1//\(number)")))
+            }
+            func remembered() async throws -> [Int] {
+                try await store.transact { transaction in
+                    try tokens.indices.filter { try transaction.hasLeft(tokens[$0], of: grant) }
+                }
+            }
+            func leave(_ number: Int) async throws {
+                try await store.transact { transaction in
+                    for id: Int64 in 1...2 {
+                        var grant = try Sample.grant(id)
+                        grant.refreshToken = tokens[number]
+                        try transaction.rememberRefreshToken(of: grant, at: start + .seconds(number))
+                    }
+                }
+            }
+            for number in 0..<100 { try await leave(number) }
+            #expect(try await store.removeExpired(at: start + .seconds(10 * 365 * 86_400)) == RemovedCounts())
+            #expect(try await remembered() == Array(0..<100))
+            try await leave(100)
+            #expect(try await remembered() == Array(1...100))
+            _ = try await delete("user 1", in: store)
+            #expect(try await remembered() == [])
+            let other = try Sample.grant(2)
+            let remembersOther = try await store.transact { try $0.hasLeft(tokens[100], of: other) }
+            #expect(remembersOther)
+        }
+    }
+
+    @Test("A token that a user left is remembered too if version 0.1.0 recorded it", arguments: StoreKind.allCases)
+    func formerRecord(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let grant = try Sample.grant(1)
+            let marks = TokenMarks(of: Secret("1//0"))
+            let token = Grant.RefreshToken(sealed: try Sample.sealed("token"), marks: marks)
+            try await store.transact { transaction in
+                for text in ["left-refresh-token:\(grant.id):\(Hexadecimal.encode(marks.digest.bytes))", "event"] {
+                    _ = try transaction.record(securityEvent: text, at: start)
+                }
+            }
+            let end = start + Retention.securityEvents + .milliseconds(1)
+            #expect(try await store.removeExpired(at: end).securityEvents == 1)
+            #expect(try await store.removeExpired(at: end + Retention.securityEvents) == RemovedCounts())
+            let isRemembered = try await store.transact { try $0.hasLeft(token, of: grant) }
+            #expect(isRemembered)
         }
     }
 

@@ -251,7 +251,11 @@ extension APIError {
         "ended",
         "the user ended or changed the stored grant: kept, because the record does not have a newer refresh token"
     )
-    static let userWasDeleted = APIError(409, "user_deleted", "the user was deleted: not stored while tokens may live")
+    static let userWasDeleted = APIError(
+        409,
+        "user_deleted",
+        "the user was deleted: not stored until every token that names the user has expired"
+    )
     static let manageAuditUnavailable = temporary(
         "audit_unavailable",
         "the audit cannot be written now, and grants are not managed without it"

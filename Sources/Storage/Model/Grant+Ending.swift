@@ -176,7 +176,12 @@ package struct GrantEnding: Hashable, Sendable {
         let isShared = try Self.isShared(stored, in: transaction)
         var grant = stored
         let events = grant.disconnectByRequest(revokes: !isShared, reason: reason, at: now)
-        try transaction.rememberRefreshToken(of: stored, at: now)
+        if reason == .userDeleted {
+            // No import stores the user's grant while the tombstone exists, and a later grant has another id.
+            try transaction.forgetLeftTokens(of: stored.id)
+        } else {
+            try transaction.rememberRefreshToken(of: stored, at: now)
+        }
         try transaction.update(grant)
         for event in events { try transaction.record(event) }
         return GrantEnding(grant: grant, isShared: isShared)
@@ -265,11 +270,15 @@ extension StoreTransaction {
     /// Remembers the refresh token that the user is about to end or to replace, so that no import brings it back.
     ///
     /// Its date does not tell: a former backend that refreshes its own copy writes a newer one. It lives on at Google
-    /// if another user has the same account.
+    /// if another user has the same account, for any time, so no clean-up reaches its record.
     package func rememberRefreshToken(of grant: Grant, at now: Timestamp) throws {
         guard let identifier = Self.identifier(of: grant.refreshToken, in: grant.id) else { return }
-        _ = try record(securityEvent: identifier, at: now)
+        _ = try record(securityEvent: identifier, at: now + Retention.leftTokens)
+        try keepLast(Retention.leftTokensPerGrant, securityEventsFrom: Self.prefix(of: grant.id))
     }
+
+    /// Forgets every token that the user of the grant has left.
+    func forgetLeftTokens(of grant: GrantID) throws { try keepLast(0, securityEventsFrom: Self.prefix(of: grant)) }
 
     /// `true` if the user of the grant has ended or replaced this refresh token here.
     package func hasLeft(_ token: Grant.RefreshToken?, of grant: Grant) throws -> Bool {
@@ -278,8 +287,10 @@ extension StoreTransaction {
     }
 
     private static func identifier(of token: Grant.RefreshToken?, in grant: GrantID) -> String? {
-        token?.marks.map { "left-refresh-token:\(grant):\(Hexadecimal.encode($0.digest.bytes))" }
+        token?.marks.map { prefix(of: grant) + Hexadecimal.encode($0.digest.bytes) }
     }
+
+    private static func prefix(of grant: GrantID) -> String { "\(Retention.leftToken)\(grant):" }
 }
 
 /// The Cloud project of client ids.

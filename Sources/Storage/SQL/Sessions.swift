@@ -81,6 +81,23 @@ extension SQLQuery {
     )
     static let recordSecurityEvent = securityEvents.insert("record security event")
     static let securityEvent = securityEvents.select("security event", "WHERE jti = $1")
+    /// Of the identifiers between a prefix that ends with a colon, and the same with the next sign, a semicolon.
+    static let trimSecurityEvents = SQLQuery(
+        "trim security events",
+        """
+        DELETE FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2
+            AND at <= (SELECT at FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2
+                ORDER BY at DESC LIMIT 1 OFFSET $3)
+        """
+    )
+    /// Version 0.1.0 recorded tokens that users left for as long as security events.
+    static let keepLeftTokens = SQLQuery(
+        "keep left tokens",
+        """
+        UPDATE refresh_worker.security_events SET at = at + \(Retention.leftTokens.wholeMilliseconds)
+        WHERE at < $1 AND substr(jti, 1, \(Retention.leftToken.utf8.count)) = '\(Retention.leftToken)'
+        """
+    )
     static let removeOldSecurityEvents = securityEvents.deleteSome("remove old security events", where: "at < $1")
 }
 
@@ -121,9 +138,11 @@ extension SQLStore {
             ] + Self.removeTombstones.map { remove($0, now) },
             [.exclusive, .wipes]
         )
+        let endOfEvents = now - Retention.securityEvents
         let old = try await change(
             [
-                remove(.removeOldSecurityEvents, now - Retention.securityEvents),
+                SQLStatement(.keepLeftTokens, .time(endOfEvents)),
+                remove(.removeOldSecurityEvents, endOfEvents),
                 remove(.removeOldNotices, now - Retention.notices),
             ],
             .exclusive
@@ -131,8 +150,8 @@ extension SQLStore {
         return RemovedCounts(
             sessions: secret[0],
             successors: secret[1] + secret[2],
-            securityEvents: old[0],
-            notices: old[1],
+            securityEvents: old[1],
+            notices: old[2],
             users: secret.last ?? 0
         )
     }
@@ -177,5 +196,10 @@ extension SQLTransaction {
 
     func hasRecorded(securityEvent identifier: String) throws -> Bool {
         try first(SQLStatement(.securityEvent, .text(identifier))) { $0.text() } != nil
+    }
+
+    func keepLast(_ count: Int, securityEventsFrom prefix: String) throws {
+        let end = prefix.dropLast() + ";"
+        _ = try change([SQLStatement(.trimSecurityEvents, .text(prefix), .text(String(end)), .limit(count))])
     }
 }
