@@ -4,7 +4,7 @@ private import Synchronization
 /// The source of times and of the sleeps of tasks, which a test can replace.
 ///
 /// Timers of Dispatch do not use it, nor do threads that block in a call or in ``SystemTime/blockThread(for:)``.
-/// docs/architecture.md (Clocks) lists the code that reads a clock of the system itself.
+/// `grep -rn 'time: allowed' Sources` lists the code that reads a clock of the system itself.
 package protocol TimeSource: Sendable {
     /// The wall clock, which an administrator or NTP can step.
     var now: Timestamp { get }

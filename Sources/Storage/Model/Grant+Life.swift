@@ -5,7 +5,7 @@ package import Crypto
 ///
 /// Its state, its generation and its tokens change only here and in `Grant+Ending.swift`.
 ///
-/// Every function returns the events for the grant's history. The caller stores grant and events together.
+/// A function that the history shows returns its events. The caller stores grant and events together.
 extension Grant {
     /// Creates a grant that the app, or an import, brought.
     package static func connected(
