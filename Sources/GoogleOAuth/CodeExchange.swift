@@ -11,7 +11,7 @@ package protocol CodeEndpoint: Sendable {
     /// Returns the account that an access token belongs to.
     func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
 
-    /// Revokes a grant by one of its tokens, as ``TokenEndpoint/revoke(_:mayStillSend:)`` does.
+    /// Revokes a grant by one of its tokens, as ``GoogleTokenEndpoint/revoke(_:mayStillSend:)`` does.
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
 }
 

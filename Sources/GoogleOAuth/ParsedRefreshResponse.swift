@@ -113,7 +113,7 @@ extension ParsedRefreshResponse {
 /// Parsing takes time, so the thread that receives responses does not do it.
 package enum RawRefreshResponse: Sendable {
     case result(Result<HTTPResponse, HTTPError>)
-    /// The verdict of an endpoint that does not use HTTP, such as a fake one in a test.
+    /// A verdict that is known already: the first response for a known account is read earlier.
     case answer(ParsedRefreshResponse)
 }
 

@@ -50,7 +50,8 @@ package final class HTTPServer: Sendable {
         refusalHandler: @escaping RefusalHandler = RequestRefusal.plainResponse,
         handler: @escaping Handler
     ) throws(HTTPServerError) {
-        let listener = try ListeningSocket(configuration.listen)
+        let open = configuration.socket
+        let listener = if let open { open } else { try ListeningSocket(configuration.listen) }
         port = listener.port
         limits = configuration.limits
         trustedProxies = configuration.trustedProxies
@@ -110,6 +111,9 @@ extension HTTPServer {
     package struct Configuration: Sendable {
         var listen = ListenAddress.tcp(address: "127.0.0.1", port: 0)
 
+        /// The socket of this address if it is open already.
+        var socket: ListeningSocket?
+
         package var threads = 1
 
         package var limits = Limits()
@@ -162,6 +166,12 @@ extension HTTPServer.Configuration {
         self.init()
         self.listen = listen
     }
+
+    /// Opens the socket.
+    ///
+    /// Its clients wait until a server with this configuration starts. So if one of several addresses cannot be used,
+    /// no client of the others gets a response from a process that ends at once.
+    package mutating func openSocket() throws(HTTPServerError) { socket = try ListeningSocket(listen) }
 }
 
 /// The reason why a server could not start.

@@ -5,7 +5,7 @@ private import Glibc
 ///
 /// The server opens it without libmicrohttpd, so that an error such as a taken port is reported with the system's
 /// reason.
-struct ListeningSocket: ~Copyable {
+struct ListeningSocket: Sendable {
     let descriptor: Int32
 
     /// The port of a TCP socket, else 0.
@@ -30,6 +30,8 @@ struct ListeningSocket: ~Copyable {
             guard let endpoint = SocketAddress(path: path) else {
                 throw Self.badAddress("\(path) is too long for a socket")
             }
+            let folder = try UnixSocketFile.lockFolder(of: path)
+            defer { close(folder) }
             try UnixSocketFile.clear(path: path)
             descriptor = try Self.opened(endpoint, at: address, mode: mode)
             file = UnixSocketFile(boundAt: path)
@@ -208,6 +210,25 @@ struct UnixSocketFile: Sendable {
         _ = unsafe unlink(path)
     }
 
+    /// Locks the folder until the returned descriptor is closed.
+    ///
+    /// A server holds the lock until it listens: before that, its socket looks as if its process had died, so another
+    /// server would remove it. A folder that cannot be read or locked is used without.
+    static func lockFolder(of path: String) throws(HTTPServerError) -> Int32 {
+        let folder = path[..<(path.lastIndex(of: "/") ?? path.startIndex)] + "/"
+        let descriptor = unsafe open(String(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        var attempts = 100
+        while descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
+            attempts -= 1
+            guard attempts > 0 else {
+                close(descriptor)
+                throw refusal("cannot listen on unix:\(path), because a process has its folder locked", EWOULDBLOCK)
+            }
+            SystemTime.blockThread(for: .milliseconds(10))
+        }
+        return descriptor
+    }
+
     /// Removes the socket file of a process that has died, and no other file.
     static func clear(path: String) throws(HTTPServerError) {
         var status = stat()
@@ -218,14 +239,15 @@ struct UnixSocketFile: Sendable {
         guard status.st_mode & S_IFMT == S_IFSOCK else {
             throw refusal("cannot listen on unix:\(path), which is not a socket", EEXIST)
         }
-        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        let probe = socket(AF_UNIX, flags, 0)
         guard probe >= 0, let endpoint = SocketAddress(path: path) else {
             throw refusal("cannot check unix:\(path)", errno)
         }
         defer { close(probe) }
-        // ECONNREFUSED means that no process listens any more. Any other error means a socket in use, or one
-        // whose state is unknown.
-        let result = endpoint.connect(probe) ? EADDRINUSE : errno
+        // ECONNREFUSED means that no process listens any more, and EAGAIN that the queue of one is full. Any other error
+        // means a socket whose state is unknown.
+        let result = endpoint.connect(probe) || errno == EAGAIN ? EADDRINUSE : errno
         guard result == ECONNREFUSED else { throw refusal("cannot listen on unix:\(path)", result) }
         guard unsafe unlink(path) == 0 || errno == ENOENT else {
             throw refusal("cannot remove the stale unix:\(path)", errno)

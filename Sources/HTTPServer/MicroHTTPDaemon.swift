@@ -22,7 +22,7 @@ final class MicroHTTPDaemon: @unchecked Sendable {
         "PFS:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-DHE-RSA:-MAC-ALL:+AEAD"
 
     init(
-        listener: consuming ListeningSocket,
+        listener: ListeningSocket,
         configuration: HTTPServer.Configuration,
         server: HTTPServer
     ) throws(HTTPServerError) {

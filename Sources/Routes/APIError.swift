@@ -275,9 +275,9 @@ extension APIError {
         return error
     }
 
-    /// Google cannot be reached and no valid token is stored, or a refresh has just been tried.
+    /// No valid token is stored, and Google cannot be reached, refuses for now, or has just been asked.
     static func unavailable(reason: String, wait: Duration = defaultWait) -> APIError {
-        let message = "Google does not issue a token now"
+        let message = "no fresh token can be had now"
         var error = temporary("unavailable", message, otherMessage: "\(message): \(reason)")
         error.retryAfter = wait
         error.reason = reason

@@ -58,7 +58,7 @@ package struct Finding: Hashable, Sendable {
                 .diskNearlyFull:
                 "refresh-worker doctor"
             case .noticesStuck: "journalctl -u refresh-worker --since -1h"
-            case .securityEventsSilent: "refresh-worker google-events status"
+            case .securityEventsSilent: "refresh-worker google-events status --service-account-file FILE"
             }
         }
 
@@ -87,6 +87,9 @@ package struct Finding: Hashable, Sendable {
     var count: Int
     /// The client id that it is about.
     var client: String?
+    /// The command that has Google send a security event now.
+    package static let requestSecurityEvent = "refresh-worker google-events verify --service-account-file FILE"
+
     /// A command that shows more.
     package var command: String
     package var severity: Severity
@@ -119,7 +122,7 @@ package struct Finding: Hashable, Sendable {
         client = alarm.client.isEmpty ? nil : alarm.client
         command = "refresh-worker doctor"
         severity = alarm.kind.severity
-        isCheckedByDoctor = alarm.kind == .projectInTesting
+        isCheckedByDoctor = [.projectInTesting, .storeMoved].contains(alarm.kind)
     }
 
     /// The section of the runbook.

@@ -32,6 +32,10 @@ extension StatusSnapshot {
     private static let tolerableSilence: Duration = .seconds(30 * 86_400)
 
     package var findings: [Finding] {
+        if let movedTo {
+            // What it says of grants and workers is of the time of the move.
+            return [finding(.storeMoved, StoreError(moved: database, to: movedTo).message)] + spillFindings
+        }
         let clients = allClients
         let found =
             processFindings + workerFindings + clients.flatMap(findings) + keyFindings + grantFindings(clients)
@@ -205,20 +209,24 @@ extension StatusSnapshot {
         return found
     }
 
-    private var deliveryFindings: [Finding] {
-        var found = (spilledFiles ?? []).map { file in
+    private var spillFindings: [Finding] {
+        guard let spilledFiles else {
+            return [Finding(.resultsSpilled, "it is unknown if results wait in files: they cannot be listed")]
+        }
+        return spilledFiles.map { file in
             Finding(.resultsSpilled, file.sentence(at: at), since: file.writtenAt, count: file.results ?? 0)
         }
-        if spilledFiles == nil {
-            found.append(Finding(.resultsSpilled, "it is unknown if results wait in files: they cannot be listed"))
-        }
+    }
+
+    private var deliveryFindings: [Finding] {
+        var found = spillFindings
         if let notices, let oldest = notices.oldest, at - oldest > Self.tolerableNoticeAge {
             let text =
                 "the backend has not accepted a notice for \(age(oldest)): see the event notice in the metrics log"
             found.append(Finding(.noticesStuck, text, since: oldest, count: notices.count))
         }
         if receivesSecurityEvents, let last = lastSecurityEventAt, at - last > Self.tolerableSilence {
-            let text = "no security event came for \(age(last)): run: refresh-worker google-events verify"
+            let text = "no security event came for \(age(last)): run: \(Finding.requestSecurityEvent)"
             found.append(Finding(.securityEventsSilent, text, since: last))
         }
         return found
@@ -227,19 +235,16 @@ extension StatusSnapshot {
     /// The same as the alarms of the workers, which a pass does not raise.
     private var testingFindings: [Finding] {
         grants.projectsInTesting.map { project in
-            var finding = Finding(
-                CurrentAlarm(
-                    kind: .projectInTesting,
-                    client: project.client,
-                    text: project.text,
-                    since: at,
-                    until: at,
-                    count: project.count
-                )
-            )
-            finding.since = nil
-            return finding
+            finding(.projectInTesting, project.text, client: project.client, count: project.count)
         }
+    }
+
+    /// Returns what an alarm of this kind says, although no process has raised it.
+    private func finding(_ kind: AlarmKind, _ text: String, client: String = "", count: Int = 1) -> Finding {
+        let alarm = CurrentAlarm(kind: kind, client: client, text: text, since: at, until: at, count: count)
+        var finding = Finding(alarm)
+        finding.since = nil
+        return finding
     }
 
     private var machineFindings: [Finding] {

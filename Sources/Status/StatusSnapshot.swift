@@ -37,6 +37,8 @@ package struct StatusSnapshot: Sendable {
     /// The recent refreshes of all workers, as far as they have stored them.
     package var activity = RecentActivity()
     package var database = ""
+    /// The location to which the database was moved, or `nil` if it is in use.
+    package var movedTo: String?
     package var databaseBytes: Int64 = 0
     /// The version of the database's tables, or `nil` if it could not be read.
     package var schema: Int?

@@ -150,8 +150,9 @@ package protocol Store: Sendable {
 
     /// Removes expired data, a bounded number of each kind.
     ///
-    /// Call it again while the result says that there might be more.
-    func removeExpired(at now: Timestamp) async throws -> RemovedCounts
+    /// Call it again while the result says that there might be more. `end` is before `now` if the clock might be ahead:
+    /// only the successors of sessions, which are kept for seconds, are removed by `now`.
+    func removeExpired(by end: Timestamp, at now: Timestamp) async throws -> RemovedCounts
 
     /// Takes, or renews, the right to deliver notices, which one process has at a time.
     ///

@@ -88,6 +88,8 @@ package protocol StoreTransaction {
     func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool
     /// `true` if the identifier of a security event is stored.
     func hasRecorded(securityEvent identifier: String) throws -> Bool
+    /// Removes all but the latest of the identifiers that begin with this prefix, which ends with a colon.
+    func keepLast(_ count: Int, securityEventsFrom prefix: String) throws
 }
 
 extension StoreTransaction {

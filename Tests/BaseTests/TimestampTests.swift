@@ -20,4 +20,13 @@ struct TimestampTests {
         #expect(instant.iso8601 == precise)
         #expect(instant.iso8601Seconds == coarse)
     }
+    @Test("of a damaged number can be compared, moved and shown like any other", arguments: [Int64.min, .max])
+    func extremes(milliseconds: Int64) {
+        let (instant, opposite) = (Timestamp(milliseconds: milliseconds), Timestamp(milliseconds: ~milliseconds))
+        let span = instant - opposite
+        #expect((span > .zero) == (milliseconds > 0) && instant - instant == .zero)
+        #expect(instant + span == instant && (instant - span < instant) == (milliseconds > 0))
+        let boot = BootInstant(milliseconds: milliseconds)
+        #expect(boot + (boot - BootInstant(milliseconds: ~milliseconds)) == boot)
+    }
 }

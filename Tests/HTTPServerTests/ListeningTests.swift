@@ -90,6 +90,41 @@ struct ListeningTests {
         }
     }
 
+    @Test("Of servers that start at once on a stale socket file, one listens")
+    func staleSocketOfTwo() async throws {
+        try await withFolder { path in
+            for _ in 0..<2000 {
+                close(try ListeningSocket(.unix(path: path, mode: 0o600)).descriptor)
+                let listeners = await withTaskGroup { group in
+                    for _ in 0..<2 { group.addTask { try? ListeningSocket(.unix(path: path, mode: 0o600)).descriptor } }
+                    return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
+                }
+                defer { for listener in listeners { close(listener) } }
+                try #require(listeners.count == 1)
+                _ = try RawClient(path: path)
+            }
+        }
+    }
+
+    @Test("A socket whose server is stuck with a full queue counts as in use, at once")
+    func fullQueue() async throws {
+        try await withFolder { path in
+            let address = try #require(SocketAddress(path: path))
+            let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+            let listener = socket(AF_UNIX, kind, 0)
+            defer { close(listener) }
+            #expect(address.bind(listener) && listen(listener, 0) == 0)
+            var clients: [Int32] = []
+            defer { for client in clients { close(client) } }
+            repeat { clients.append(socket(AF_UNIX, kind, 0)) } while address.connect(clients[clients.count - 1])
+            #expect(errno == EAGAIN)
+            let error = #expect(throws: HTTPServerError.self) {
+                _ = try ListeningSocket(.unix(path: path, mode: 0o600))
+            }
+            #expect(error?.isAddressInUse == true)
+        }
+    }
+
     @Test("A file that is not a socket is never removed")
     func otherFile() async throws {
         try await withFolder { path in

@@ -167,7 +167,8 @@ class RareAnswers:
         ):
             self.request(status, "/users", "POST", "/users", body, bearer, headers=form, **internal)
         for status, query, bearer in (
-            (200, "?state=active&reason=", OPERATOR_KEY), (400, "?state=ended", OPERATOR_KEY), (401, "", None),
+            (200, "?state=active&reason=", OPERATOR_KEY), (400, "?state=ended", OPERATOR_KEY),
+            (400, "?states=active", OPERATOR_KEY), (401, "", None),
             (403, "", accounts.SERVICE_KEY),
         ):
             self.request(status, "/grants", "GET", f"/grants{query}", None, bearer, **internal)
@@ -179,6 +180,8 @@ class RareAnswers:
         self.manage(200, "GET", "/v1/grants?limit=1")
         self.manage(200, "GET", "/v1/grants?state=suspended")
         self.manage(400, "GET", "/v1/grants?limit=0")
+        self.manage(400, "GET", "/v1/grants?client_id=x")
+        self.manage(400, "DELETE", "/v1/grants/managed?dry_run=true")
         self.manage(401, "GET", "/v1/grants", bearer=None)
         self.manage(200, "GET", "/v1/grants/managed")
         for method, path in (

@@ -1,4 +1,5 @@
 import Crypto
+import Status
 import Storage
 import Testing
 
@@ -62,8 +63,10 @@ struct MovedDatabaseTests {
             for command in commands {
                 #expect(try await context.run(command) == .success, "\(command)")
             }
-            // No worker runs on it.
             #expect(try await context.run(["status", "--json"]) == .soonWithoutTokens)
+            let findings = try await context.statusSnapshot().findings
+            #expect(findings.map(\.kind) == ["store_moved"])
+            #expect(findings.first?.text.contains("/another.sqlite, and can only be read: name the new") == true)
             let checks = try await Doctor(context: context).databaseChecks()
             #expect(checks.contains { $0.severity == .fault && "\($0)".contains("was moved to the SQLite file") })
         }

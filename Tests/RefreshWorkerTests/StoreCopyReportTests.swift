@@ -26,6 +26,14 @@ struct StoreCopyReportTests {
         #expect(failure.message.contains(line), "\(failure)")
     }
 
+    @Test("the summary does not call every identifier one of a security event")
+    func identifiers() {
+        var summary = StoreCopy.Summary()
+        summary.counts = [.securityEvent: 6]
+        let text = summary.text(from: .file("a"), to: .file("b"))
+        #expect(text.contains("6 identifiers of security events and of used or ended tokens, 0 notices"))
+    }
+
     @Test("as JSON, the summary counts each kind of record")
     func json() throws {
         var summary = StoreCopy.Summary()

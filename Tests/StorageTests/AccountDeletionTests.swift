@@ -1,4 +1,6 @@
 import Base
+import Crypto
+import TestSupport
 import Testing
 
 @testable import Storage
@@ -136,6 +138,31 @@ struct AccountDeletionTests {
         }
     }
 
+    @Test("By a clock that might be ahead only successors of sessions are removed", arguments: StoreKind.allCases)
+    func clockAhead(kind: StoreKind) async throws {
+        try await kind.withStore(keepsNotices: true) { store, _ in
+            try await addUser(1, to: store)
+            _ = try await delete("user 1", in: store)
+            var rotated = Sample.session(2)
+            _ = try Sample.rotate(&rotated, 1, to: 2)
+            try await store.startSessions([Sample.session(1), rotated])
+            try await store.transact { transaction in
+                _ = try transaction.record(securityEvent: "old", at: start)
+                try transaction.insert(try Sample.grant(2))
+            }
+            try await store.change(GrantID(rawValue: 2)) { $0.disconnect(reason: .invalidGrant, at: start) }
+            var expected = RemovedCounts()
+            expected.successors = 1
+            let ahead = start + .seconds(86_400 * 400)
+            #expect(try await store.removeExpired(by: start, at: ahead) == expected)
+            // One that the clock ahead has stored is kept until it has ended by that clock.
+            var later = Sample.session(3)
+            _ = try Sample.rotate(&later, 1, to: 2, after: ahead - start)
+            try await store.startSessions([later])
+            #expect(try await store.removeExpired(by: start, at: ahead) == RemovedCounts())
+        }
+    }
+
     @Test("Expired rows are removed, and others stay", arguments: StoreKind.allCases)
     func expiry(kind: StoreKind) async throws {
         try await kind.withStore(keepsNotices: true) { store, _ in
@@ -171,6 +198,43 @@ struct AccountDeletionTests {
             #expect(try await store.removeExpired(at: start + Retention.securityEvents).securityEvents == 0)
             let last = try await store.removeExpired(at: start + Retention.securityEvents + .milliseconds(1))
             #expect(last.securityEvents == 1 && !last.mayHaveMore)
+        }
+    }
+
+    @Test("The last hundred tokens that a user left are remembered until the deletion", arguments: StoreKind.allCases)
+    func leftTokens(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await addUser(1, to: store)
+            try await addUser(2, to: store)
+            let grant = try Sample.grant(1)
+            let sealed = try Sample.sealed("token")
+            let tokens = (0...100).map { number in
+                Grant.RefreshToken(sealed: sealed, marks: TokenMarks(of: Secret("1//\(number)")))
+            }
+            func remembered() async throws -> [Int] {
+                try await store.transact { transaction in
+                    try tokens.indices.filter { try transaction.hasLeft(tokens[$0], of: grant) }
+                }
+            }
+            func leave(_ number: Int) async throws {
+                try await store.transact { transaction in
+                    for id: Int64 in 1...2 {
+                        var grant = try Sample.grant(id)
+                        grant.refreshToken = tokens[number]
+                        try transaction.rememberRefreshToken(of: grant, at: start + .seconds(number))
+                    }
+                }
+            }
+            for number in 0..<100 { try await leave(number) }
+            #expect(try await store.removeExpired(at: start + .seconds(10 * 365 * 86_400)) == RemovedCounts())
+            #expect(try await remembered() == Array(0..<100))
+            try await leave(100)
+            #expect(try await remembered() == Array(1...100))
+            _ = try await delete("user 1", in: store)
+            #expect(try await remembered() == [])
+            let other = try Sample.grant(2)
+            let remembersOther = try await store.transact { try $0.hasLeft(tokens[100], of: other) }
+            #expect(remembersOther)
         }
     }
 

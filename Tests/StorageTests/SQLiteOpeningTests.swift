@@ -43,6 +43,26 @@ struct SQLiteOpeningTests {
         }
     }
 
+    @Test("Root gives the owner of the database a new file, and no other that was put in its place")
+    func givenFiles() async throws {
+        guard geteuid() == 0 else { return }
+        try await TemporaryFolder.with { folder in
+            for name in ["grants.db", "new", "other"] {
+                try DatabaseFile.create(folder.path(name), unlessExists: false)
+            }
+            chown(folder.path("grants.db"), 12_345, 12_345)
+            try Data("of root".utf8).write(to: URL(fileURLWithPath: folder.path("full")))
+            link(folder.path("other"), folder.path("hard"))
+            symlink(folder.path("other"), folder.path("soft"))
+            for name in ["new", "full", "hard", "soft"] {
+                DatabaseFile.giveToOwner(of: folder.path("grants.db"), folder.path(name))
+            }
+            for (name, owner) in [("new", 12_345), ("full", 0), ("other", 0)] as [(String, UInt32)] {
+                #expect(FileIdentity(path: folder.path(name))?.owner == owner, "\(name)")
+            }
+        }
+    }
+
     @Test("Stored data is there after closing and opening again")
     func reopening() async throws {
         try await TemporaryFolder.with { folder in

@@ -3,7 +3,7 @@ import Base
 @testable import Storage
 
 extension Session {
-    /// Removes the sealed successor as ``Store/removeExpired(at:)`` does.
+    /// Removes the sealed successor as ``Store/removeExpired(by:at:)`` does.
     mutating func wipeSuccessor(at now: Timestamp) {
         guard let end = successorUntil, end <= now || end > now + Self.maximumGrace else { return }
         successor = nil

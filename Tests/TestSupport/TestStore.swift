@@ -203,3 +203,10 @@ extension TestStore {
 
     package func close() async { await database.close() }
 }
+
+extension Store {
+    /// Removes what has expired by a clock that was not stepped.
+    package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
+        try await removeExpired(by: now, at: now)
+    }
+}

@@ -4,7 +4,7 @@ private import Synchronization
 /// The source of times and of the sleeps of tasks, which a test can replace.
 ///
 /// Timers of Dispatch do not use it, nor do threads that block in a call or in ``SystemTime/blockThread(for:)``.
-/// docs/architecture.md (Clocks) lists the code that reads a clock of the system itself.
+/// `grep -rn 'time: allowed' Sources` lists the code that reads a clock of the system itself.
 package protocol TimeSource: Sendable {
     /// The wall clock, which an administrator or NTP can step.
     var now: Timestamp { get }
@@ -33,10 +33,10 @@ extension TimeSource {
 
 /// An instant of the boot clock: comparable only with instants of the same boot.
 package struct BootInstant: Hashable, Comparable, Sendable, Codable {
-    package var milliseconds: Int64
+    package let milliseconds: Int64
 
     package init(milliseconds: Int64) {
-        self.milliseconds = milliseconds
+        self.milliseconds = milliseconds.clamped(to: Timestamp.range)
     }
 
     package static func < (left: BootInstant, right: BootInstant) -> Bool { left.milliseconds < right.milliseconds }

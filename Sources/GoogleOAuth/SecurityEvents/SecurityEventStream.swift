@@ -7,6 +7,9 @@ package import HTTPClient
 package struct SecurityEventStream: Sendable {
     /// The URL of Google's API for streams.
     package static let defaultEndpoint = "https://risc.googleapis.com"
+    /// The command that makes the stream, or completes it.
+    package static let registration =
+        "refresh-worker google-events register --service-account-file FILE --url https://HOST/v1/google/security-events"
     private static let audience =
         "https://risc.googleapis.com/google.identity.risc.v1beta.RiscManagementService"
     private static let pushMethod = "https://schemas.openid.net/secevent/risc/delivery-method/push"
@@ -165,7 +168,7 @@ package struct SecurityEventStreamError: Error, Hashable, Sendable, CustomString
             roles/riscconfigs.admin; if the project uses Firebase with Google Sign-In, only Firebase can configure the \
             stream
             """
-        case .noStream: "the project has no stream yet: run google-events register"
+        case .noStream: "the project has no stream yet; run: \(SecurityEventStream.registration)"
         case .unavailable(let status): "Google has a temporary fault (status \(status)); try again later"
         }
     }

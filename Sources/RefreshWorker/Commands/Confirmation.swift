@@ -1,39 +1,73 @@
+import Base
 import Glibc
 import Storage
 
 extension CommandContext {
-    /// Makes a change that nobody can undo, in one transaction.
+    /// Makes a change of a user or the user's grant that nobody can undo, in one transaction.
     ///
     /// On a terminal a person first reads the plan and agrees, unless `--yes` is given. A script has decided already.
-    /// With `--dry-run` nothing changes. The plan is the outcome of the change itself, which is rolled back.
+    /// With `--dry-run` nothing changes. The plan is the outcome of the change itself, which is rolled back. If another
+    /// process has changed what the person agreed to, the change is refused.
     ///
     /// Returns the outcome, and whether it was stored. Throws `missing` if there is nothing to change, and closes the
     /// store whenever it throws.
     func change<Outcome: Sendable>(
         _ store: any Store,
         _ arguments: CommandArguments,
+        of user: String,
         missing: CommandError,
-        plan: (Outcome) -> String,
+        plan: @escaping @Sendable (Outcome) -> String,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome?
     ) async throws -> (outcome: Outcome, isStored: Bool) {
         do {
             let isDryRun = arguments.has("dry-run")
-            if isDryRun || Question.isPossible && !arguments.has("yes") {
-                guard let planned = try await store.rehearse(body) else { throw missing }
-                if isDryRun {
-                    await store.close()
-                    return (planned, false)
-                }
-                guard try await Question.agrees(to: plan(planned)) else {
-                    throw CommandError(.interrupted, "nothing was changed")
-                }
+            guard isDryRun || Question.isPossible && !arguments.has("yes") else {
+                guard let outcome = try await store.transact(body) else { throw missing }
+                return (outcome, true)
             }
-            guard let outcome = try await store.transact(body) else { throw missing }
+            let planned = try await store.rehearse { transaction in
+                (grant: try transaction.grant(ofUser: user), outcome: try body(transaction))
+            }
+            guard let plannedOutcome = planned.outcome else { throw missing }
+            if isDryRun {
+                await store.close()
+                return (plannedOutcome, false)
+            }
+            let shown = plan(plannedOutcome)
+            guard try await Question.agrees(to: shown) else { throw CommandError(.interrupted, "nothing was changed") }
+            let now = time.now
+            let outcome = try await store.transact { transaction in
+                let stored = try transaction.grant(ofUser: user)
+                guard stored?.version == planned.grant?.version else {
+                    throw CommandError(changed: planned.grant, to: stored, ofUser: user, at: now)
+                }
+                guard let outcome = try body(transaction) else { throw missing }
+                guard plan(outcome) == shown else { throw CommandError(planChangedTo: plan(outcome)) }
+                return outcome
+            }
             return (outcome, true)
         } catch {
             await store.close()
             throw error
         }
+    }
+}
+
+extension CommandError {
+    fileprivate init(changed former: Grant?, to grant: Grant?, ofUser user: String, at now: Timestamp) {
+        let state = { (grant: Grant?) in
+            grant.map { "\($0.stateWithReason), since \($0.since.shown(at: now))" } ?? "not stored"
+        }
+        let (before, after) = (state(former), state(grant))
+        let change = before == after ? "has another refresh token" : "was \(before), and is \(after)"
+        self.init(
+            .leftForLater,
+            "nothing was changed, because the grant of user \(DisplayedText(user)) \(change): run the command again"
+        )
+    }
+
+    fileprivate init(planChangedTo plan: String) {
+        self.init(.leftForLater, "nothing was changed, because this would now \(plan): run the command again")
     }
 }
 

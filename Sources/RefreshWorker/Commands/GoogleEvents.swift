@@ -95,7 +95,7 @@ extension SecurityEventStream.StreamState {
                 "url     \(url.map { DisplayedText($0).description } ?? "none")",
                 "events  \(events.count { known.contains($0) }) of \(known.count)",
             ] + missing.map { "missing \($0)" }
-            + (missing.isEmpty ? [] : ["run google-events register to ask for those as well"])
+            + (missing.isEmpty ? [] : ["to ask for those as well, run: \(SecurityEventStream.registration)"])
         return lines.joined(separator: "\n")
     }
 

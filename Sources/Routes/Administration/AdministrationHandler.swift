@@ -100,7 +100,10 @@ package struct AdministrationHandler: Sendable {
         do {
             guard service.isManager else { throw APIError.notManager }
             // Before the store is read, so that a service does not learn anything about other users.
-            if let user { try Self.check(user, for: service) }
+            if let user {
+                try Self.check(user, for: service)
+                try request.query.checkNames([])
+            }
             // A request to a database that does not answer would take seconds.
             guard database.problem == nil else { throw APIError.storeUnavailable }
             let stored: Grant? = if let user { try await database.store.grant(ofUser: user) } else { nil }
@@ -179,16 +182,18 @@ package struct AdministrationHandler: Sendable {
         try vault.checkMaySeal()
         let store = database.store
         let writer = ImportedGrantWriter(store: store, vault: vault, time: time, random: random, existing: .replace)
-        let isNew: Bool
+        let result: String
         switch try await writer.store([imported]).first {
         case .keptEnded: throw APIError.keptEnded
         case .refused: throw APIError.userWasDeleted
-        case .stored: isNew = true
-        case .replaced, .kept, nil: isNew = false
+        case .stored: result = "added"
+        case .kept: result = "kept"
+        case .replaced, nil: result = "replaced"
         }
         let grant = try await store.grant(ofUser: user)
-        let response = ServerResponse.object(status: isNew ? 201 : 200, headers: [ServerResponse.noStore]) { line in
-            line.field("result", isNew ? "added" : "replaced")
+        let status = result == "added" ? 201 : 200
+        let response = ServerResponse.object(status: status, headers: [ServerResponse.noStore]) { line in
+            line.field("result", result)
             grant?.write(to: &line)
         }
         return (response, grant)
@@ -250,7 +255,11 @@ extension APIError {
         "ended",
         "the user ended or changed the stored grant: kept, because the record does not have a newer refresh token"
     )
-    static let userWasDeleted = APIError(409, "user_deleted", "the user was deleted: not stored while tokens may live")
+    static let userWasDeleted = APIError(
+        409,
+        "user_deleted",
+        "the user was deleted: not stored until every token that names the user has expired"
+    )
     static let manageAuditUnavailable = temporary(
         "audit_unavailable",
         "the audit cannot be written now, and grants are not managed without it"

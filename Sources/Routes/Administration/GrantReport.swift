@@ -88,8 +88,9 @@ extension GrantRetry {
     }
 }
 
-/// The query of a request for a page of grants: `state`, `reason`, `client`, `expired`, `limit` and `after`.
+/// The query of a request for a page of grants.
 struct GrantPageRequest: Sendable {
+    private static let names = ["state", "reason", "client", "expired", "limit", "after"]
     private static let defaultLimit = 100
     private static let maximumLimit = 500
     /// The grants that one request reads to find those that fit, so that a rare reason among millions takes seconds.
@@ -103,6 +104,7 @@ struct GrantPageRequest: Sendable {
     private let after: String?
 
     init(_ query: [ServerRequest.Field]) throws(APIError) {
+        try query.checkNames(Self.names)
         filter = GrantFilter(
             state: try Self.value("state", in: query, mustBe: "a state of a grant") { GrantState(rawValue: $0) },
             reason: try Self.value("reason", in: query, mustBe: "a reason of a grant") { text in
@@ -173,5 +175,16 @@ struct GrantPageRequest: Sendable {
             if read.count < size { return (grants, nil) }
         }
         return (grants, last?.description)
+    }
+}
+
+extension [ServerRequest.Field] {
+    /// Throws if a field has another name: a misspelt filter would list every grant.
+    ///
+    /// The error does not repeat the name, which can be anything.
+    func checkNames(_ names: [String]) throws(APIError) {
+        guard !allSatisfy({ names.contains($0.name) }) else { return }
+        let known = names.isEmpty ? "none" : names.joined(separator: ", ")
+        throw .invalidRequest("the query has an unknown name. Known here: \(known)")
     }
 }

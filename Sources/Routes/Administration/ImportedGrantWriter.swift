@@ -8,7 +8,7 @@ package struct ImportedGrantWriter: Sendable {
     package enum Outcome: Equatable, Sendable {
         case stored
         case replaced
-        /// The user already has a grant, which is unchanged.
+        /// The user already has a grant, which is unchanged. Its refresh token might be a successor of the input's.
         case kept
         /// The user ended the stored grant, or replaced its refresh token, and the input does not have a newer one.
         case keptEnded
@@ -126,22 +126,37 @@ package struct ImportedGrantWriter: Sendable {
                     return .done(.stored)
                 case (.new, _?):
                     return existing == .keep ? .done(.kept) : .changed(stored)
-                case (.replacement(let replacement), let grant?)
-                where try replacement.reconnection.replacesRefreshToken
-                    && transaction.hasLeft(replacement.reconnection.incoming.refreshToken, of: grant):
-                    return .done(.keptEnded)
-                case (.replacement(let replacement), var grant?) where replacement.reconnection.isBased(on: grant):
+                case (.replacement(let replacement), var grant?):
+                    if let kept = try Self.outcome(ofFormerTokenIn: replacement.reconnection, for: grant, transaction) {
+                        return .done(kept)
+                    }
+                    guard replacement.reconnection.isBased(on: grant) else { return .changed(stored) }
                     let events = replacement.apply(to: &grant, at: now)
                     if writes {
                         try transaction.update(grant)
                         for event in events { try transaction.record(event) }
                     }
                     return .done(.replaced)
-                case (.replacement, _):
-                    return .changed(stored)
+                case (.replacement, nil):
+                    return .changed(nil)
                 }
             }
         }
+    }
+
+    /// Returns the outcome of a record with a refresh token that the grant had before, or `nil` for any other.
+    ///
+    /// A client repeats a request whose answer was lost. Meanwhile a refresh can have rotated the token.
+    private static func outcome(
+        ofFormerTokenIn reconnection: Reconnection,
+        for grant: Grant,
+        _ transaction: any StoreTransaction
+    ) throws -> Outcome? {
+        guard reconnection.replacesRefreshToken else { return nil }
+        let token = reconnection.incoming.refreshToken
+        if try transaction.hasLeft(token, of: grant) { return .keptEnded }
+        guard try transaction.hasSpent(token, of: grant) else { return nil }
+        return grant.wasEndedByUser ? .keptEnded : .kept
     }
 
     private func prepare(_ item: PendingGrant, at now: Timestamp) async throws -> Preparation {

@@ -29,6 +29,7 @@ struct UserLookup: Sendable {
     func user(_ request: ServerRequest) async throws(APIError) -> StatusPage.Lookup {
         try await answer(request) { service in
             let fields = request.method == "POST" ? request.form : request.query
+            try fields.checkNames(["user", "grant"])
             if let text = fields.only("grant"), !fields.contains(where: { $0.name == "user" }) {
                 let grant = if let id = GrantID(text) { try await store.grant(id) } else { Grant?.none }
                 // An operator must not learn which grants of others there are.
@@ -143,15 +144,15 @@ struct UserLookup: Sendable {
 private struct SealedChange {
     let operation: AdministrationHandler.Operation
     let grant: GrantID
-    /// The grant's ``version(of:)`` that the operator saw.
-    let version: String
+    /// The grant's version that the operator saw.
+    private let version: String
 
     /// Returns the texts of the buttons that make sense for a grant, for an operator who may manage it.
     static func all(of grant: Grant, for service: Service) throws -> [StatusPage.Change: String] {
         guard service.isManager, grant.state != .disconnected else { return [:] }
         return try StatusPage.Change.allCases.reduce(into: [:]) { buttons, change in
             guard change == .disconnect || !grant.state.endsRefreshes else { return }
-            let sealed = try key(of: service).seal("\(change.rawValue) \(grant.id) \(version(of: grant))")
+            let sealed = try key(of: service).seal("\(change.rawValue) \(grant.version)")
             buttons[change] = Base64URL.encode(sealed)
         }
     }
@@ -159,20 +160,17 @@ private struct SealedChange {
     /// Opens a text of the page, or returns `nil` for any other text.
     init?(_ text: String, by service: Service) throws {
         guard service.isManager, let sealed = Base64URL.decode(text[...]),
-            let parts = try Self.key(of: service).open(sealed)?.split(separator: " ", maxSplits: 2), parts.count == 3,
+            let parts = try Self.key(of: service).open(sealed)?.split(separator: " ", maxSplits: 1), parts.count == 2,
             let operation = AdministrationHandler.Operation(rawValue: String(parts[0])),
-            let grant = GrantID(String(parts[1]))
+            let grant = GrantID(String(parts[1].prefix { $0 != " " }))
         else { return nil }
-        (self.operation, self.grant, version) = (operation, grant, String(parts[2]))
+        (self.operation, self.grant, version) = (operation, grant, String(parts[1]))
     }
 
     /// Throws if the user's stored grant is not as the operator saw it.
     func check(_ stored: Grant?) throws {
-        guard let stored, stored.id == grant, Self.version(of: stored) == version else { throw APIError.oldPage }
+        guard stored?.version == version else { throw APIError.oldPage }
     }
-
-    /// Differs after each reconnection of a grant that had ended, also if the app brought no other refresh token.
-    private static func version(of grant: Grant) -> String { "\(grant.generation) \(grant.since.milliseconds)" }
 
     /// No service has a name with a space, so that a handle is never a change.
     private static func key(of service: Service) -> TextSealingKey {

@@ -1,4 +1,4 @@
-import Base
+package import Base
 import Storage
 
 /// The engine's periodic tasks: its leases and the machine's clock.
@@ -121,6 +121,14 @@ extension RefreshEngine {
         }
     }
 
+    /// The time by which old data is deleted, which cannot be undone: a clock that does not follow steps forward.
+    ///
+    /// It is `nil` as long as the clock cannot be compared with the reading that the last process stored.
+    package func timeWithoutSteps() async -> Timestamp? {
+        if state.clock.isFirst { await checkClock() }
+        return state.clock.timeWithoutSteps(at: currentReading)
+    }
+
     private var currentReading: ClockReading {
         ClockReading(now: time.now, sinceBoot: time.sinceBoot, bootID: store.bootID)
     }
@@ -145,6 +153,9 @@ struct ClockMonitor: Sendable {
     private var last: ClockReading?
     /// The last reading before a step whose effects are not repaired in the store yet.
     private var beforeStep: ClockReading?
+    /// How far the wall clock has moved, since the reading that the last process stored, beyond the time that is known
+    /// to have passed.
+    private var unexplained: Duration = .zero
 
     /// `true` before the first comparison, which also needs the reading that the last process stored.
     var isFirst: Bool { last == nil }
@@ -160,6 +171,7 @@ struct ClockMonitor: Sendable {
         let isFirst = isFirst
         let isRepeated = beforeStep != nil
         let former = beforeStep ?? last ?? stored ?? reading
+        if let previous = last ?? stored { unexplained += Self.unexplained(from: previous, to: reading) }
         last = reading
         let step = Self.step(from: former, to: reading)
         guard step > Self.tolerance || step < .zero - Self.tolerance else {
@@ -172,6 +184,21 @@ struct ClockMonitor: Sendable {
     }
 
     mutating func repaired() { beforeStep = nil }
+
+    /// Returns the time by a clock that has not followed steps forward since the reading of the last process, or `nil`
+    /// before the first comparison.
+    func timeWithoutSteps(at reading: ClockReading) -> Timestamp? {
+        last.map { reading.now - max(.zero, unexplained + Self.unexplained(from: $0, to: reading)) }
+    }
+
+    /// Returns how far the wall clock moved beyond the time that is known to have passed.
+    ///
+    /// While the machine was off, no time is known to have passed.
+    private static func unexplained(from former: ClockReading, to reading: ClockReading) -> Duration {
+        let passed = former.bootID == reading.bootID ? reading.sinceBoot - former.sinceBoot : .zero
+        let difference = reading.now - former.now - passed
+        return difference > tolerance || difference < .zero - tolerance ? difference : .zero
+    }
 
     /// Returns how far the wall clock moved beyond the time that passed.
     ///

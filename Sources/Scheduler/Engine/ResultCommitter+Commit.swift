@@ -85,7 +85,7 @@ extension ResultCommitter {
                 return FinishedRefresh(refresh, result, decision: decision)
             }
             decision = decide(grant)
-            try transaction.store(decision, at: now)
+            try transaction.store(decision, about: grant, at: now)
         }
         if decision.endsAccount { try GrantEnding.probeGrants(endedWith: claimed, in: transaction, at: now) }
         cache.set(decision.health, of: client)

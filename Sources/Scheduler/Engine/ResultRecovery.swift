@@ -69,7 +69,7 @@ package struct ResultRecovery: Hashable, Sendable {
                 jitter: jitter
             )
         )
-        try transaction.store(decision, at: now)
+        try transaction.store(decision, about: grant, at: now)
         if decision.outcome == .void { outdated += 1 } else { stored += 1 }
     }
 }

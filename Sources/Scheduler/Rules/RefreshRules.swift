@@ -88,7 +88,7 @@ package struct RefreshRules: Sendable {
                 // The endpoint works, even if the client or the grant is at fault.
                 effect.breakerChange = context.health.breaker.succeeded()
             case .clientFault, .clientOrForeignToken, .flawed, .notSent, .givenUp, .unknown:
-                // `refuse` decides about the first two together with the grant. The others say nothing about the
+                // `decideFailure` decides about the first two together with the grant. The others say nothing about the
                 // client.
                 break
             }

@@ -137,6 +137,11 @@ extension Grant {
     /// `true` if the stored refresh token belongs to another Google account than the owner.
     package var hasTokenOfAnotherAccount: Bool { reason == .accountMismatch }
 
+    /// What a person who ends the grant, or tries it again, has seen of it.
+    ///
+    /// Differs after each reconnection of a grant that had ended, also if the app brought no other refresh token.
+    package var version: String { "\(id) \(generation) \(since.milliseconds)" }
+
     /// `true` if the user ended the grant, here or at Google, or did not return until it was forgotten.
     package var wasEndedByUser: Bool {
         let reasons: [GrantReason] = [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked, .forgotten]
@@ -176,7 +181,12 @@ package struct GrantEnding: Hashable, Sendable {
         let isShared = try Self.isShared(stored, in: transaction)
         var grant = stored
         let events = grant.disconnectByRequest(revokes: !isShared, reason: reason, at: now)
-        try transaction.rememberRefreshToken(of: stored, at: now)
+        if reason == .userDeleted {
+            // No import stores the user's grant while the tombstone exists, and a later grant has another id.
+            try transaction.forgetLeftTokens(of: stored.id)
+        } else {
+            try transaction.rememberRefreshToken(of: stored, at: now)
+        }
         try transaction.update(grant)
         for event in events { try transaction.record(event) }
         return GrantEnding(grant: grant, isShared: isShared)
@@ -265,11 +275,13 @@ extension StoreTransaction {
     /// Remembers the refresh token that the user is about to end or to replace, so that no import brings it back.
     ///
     /// Its date does not tell: a former backend that refreshes its own copy writes a newer one. It lives on at Google
-    /// if another user has the same account.
+    /// if another user has the same account, for any time, so no clean-up reaches its record.
     package func rememberRefreshToken(of grant: Grant, at now: Timestamp) throws {
-        guard let identifier = Self.identifier(of: grant.refreshToken, in: grant.id) else { return }
-        _ = try record(securityEvent: identifier, at: now)
+        try remember(Self.identifier(of: grant.refreshToken, in: grant.id), of: grant, at: now)
     }
+
+    /// Forgets every token that the user of the grant has left.
+    func forgetLeftTokens(of grant: GrantID) throws { try keepLast(0, securityEventsFrom: Self.prefix(of: grant)) }
 
     /// `true` if the user of the grant has ended or replaced this refresh token here.
     package func hasLeft(_ token: Grant.RefreshToken?, of grant: Grant) throws -> Bool {
@@ -277,9 +289,38 @@ extension StoreTransaction {
         return try hasRecorded(securityEvent: identifier)
     }
 
-    private static func identifier(of token: Grant.RefreshToken?, in grant: GrantID) -> String? {
-        token?.marks.map { "left-refresh-token:\(grant):\(Hexadecimal.encode($0.digest.bytes))" }
+    /// Remembers the refresh token that the app or an import brought and an answer has replaced, so that a repeated
+    /// import does not bring it back.
+    ///
+    /// Only this worker knows the rotated ones, and a server can rotate every hour, so they are not remembered.
+    package func rememberSpentToken(of grant: Grant, at now: Timestamp) throws {
+        guard !grant.hasRotatedToken else { return }
+        try remember(Self.identifier(of: grant.refreshToken, in: grant.id, isSpent: true), of: grant, at: now)
     }
+
+    /// `true` if the app or an import brought this refresh token for the grant before, and an answer has replaced it.
+    package func hasSpent(_ token: Grant.RefreshToken?, of grant: Grant) throws -> Bool {
+        guard let identifier = Self.identifier(of: token, in: grant.id, isSpent: true) else { return false }
+        return try hasRecorded(securityEvent: identifier)
+    }
+
+    private func remember(_ identifier: String?, of grant: Grant, at now: Timestamp) throws {
+        guard let identifier else { return }
+        _ = try record(securityEvent: identifier, at: now + Retention.leftTokens)
+        try keepLast(Retention.leftTokensPerGrant, securityEventsFrom: Self.prefix(of: grant.id))
+    }
+
+    private static func identifier(
+        of token: Grant.RefreshToken?,
+        in grant: GrantID,
+        isSpent: Bool = false
+    ) -> String? {
+        token?.marks.map { marks in
+            prefix(of: grant) + (isSpent ? "spent:" : "") + Hexadecimal.encode(marks.digest.bytes)
+        }
+    }
+
+    private static func prefix(of grant: GrantID) -> String { "\(Retention.leftToken)\(grant):" }
 }
 
 /// The Cloud project of client ids.

@@ -5,7 +5,7 @@ package import Crypto
 ///
 /// Its state, its generation and its tokens change only here and in `Grant+Ending.swift`.
 ///
-/// Every function returns the events for the grant's history. The caller stores grant and events together.
+/// A function that the history shows returns its events. The caller stores grant and events together.
 extension Grant {
     /// Creates a grant that the app, or an import, brought.
     package static func connected(
@@ -66,6 +66,7 @@ extension Grant {
             isProven = false
             quickRefreshes = 0
             answerLostAt = nil
+            if hasRotatedToken { addRotationClaim(Self.noClaim) }
         } else if let expiresAt = incoming.refreshToken?.expiresAt {
             // Google's SDK counts the lifetime anew after each start of the app, so a later end is wrong.
             let known = refreshToken?.expiresAt ?? expiresAt
@@ -165,9 +166,19 @@ extension Grant {
     /// Enough for a third of a day of hourly refreshes.
     static let maximumRotationClaims = 8
 
+    /// Stands among ``rotationClaims`` for a refresh token that the app or an import brought after rotated ones.
+    private static let noClaim: Int64 = -1
+
+    /// `true` if the stored refresh token came with an answer, and not from the app or an import.
+    var hasRotatedToken: Bool { rotationClaims.last.map { $0 != Self.noClaim } ?? false }
+
     /// Records that the rotated refresh token of this claim's answer is stored.
     package mutating func recordRotation(by claim: Int64) {
         guard !rotationClaims.contains(claim) else { return }
+        addRotationClaim(claim)
+    }
+
+    private mutating func addRotationClaim(_ claim: Int64) {
         rotationClaims = rotationClaims.suffix(Self.maximumRotationClaims - 1) + [claim]
     }
 

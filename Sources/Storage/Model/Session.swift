@@ -15,7 +15,7 @@ package struct Session: Hashable, Sendable {
     /// The current tokens, sealed, for callers that present an earlier token within the grace, after which they are
     /// deleted.
     package internal(set) var successor: SealedSecret?
-    /// The time after which ``Store/removeExpired(at:)`` deletes them.
+    /// The time after which ``Store/removeExpired(by:at:)`` deletes them.
     var successorUntil: Timestamp?
 }
 
@@ -45,7 +45,7 @@ extension Session {
     package static let defaultGrace: Duration = .seconds(60)
     /// The longest grace that can be set.
     ///
-    /// ``Store/removeExpired(at:)`` deletes successors that are further ahead.
+    /// ``Store/removeExpired(by:at:)`` deletes successors that are further ahead.
     package static let maximumGrace: Duration = .seconds(600)
 
     package static func start(

@@ -182,7 +182,7 @@ extension TokenFamily {
     private static let format: UInt8 = 1
     /// Far more milliseconds than any boot clock or server clock shows, and few enough that differences do not
     /// overflow.
-    fileprivate static let possibleInstants: ClosedRange<Int64> = -1 << 53...1 << 53
+    fileprivate static let possibleInstants: ClosedRange<Int64> = -1 << 52...1 << 52
 
     var historyBytes: [UInt8] {
         var bytes = [Self.format]

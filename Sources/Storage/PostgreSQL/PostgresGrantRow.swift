@@ -107,7 +107,7 @@ enum PostgresGrantRow {
 
     /// `true` if an update from `former` to `grant` leaves all columns of `seldomChanged` as they are.
     static func keepsSeldomChanged(_ grant: Grant, from former: Grant) -> Bool {
-        grant.keepsIndexedColumns(of: former) && grant.keepsWideColumns(of: former)
+        grant.keepsSeldomChangedColumns(of: former) && grant.keepsWideColumns(of: former)
     }
 }
 

@@ -107,7 +107,7 @@ struct GrantRowReader {
         let state = try readState(&row, of: id)
         readReason(&row)
         let since = row.time()
-        let generation = row.integer()
+        let generation = Int64(row.count())
         let dueAt = row.timestamp()
         let attempts = row.count()
         let failingSince = row.timestamp()
@@ -207,8 +207,8 @@ struct GrantRowReader {
 
 /// The comparisons by which an update omits columns that stay: a new column needs a line in one of them.
 extension Grant {
-    /// `true` if no column changes that is in an index other than that of due times, or that seldom changes.
-    func keepsIndexedColumns(of former: Grant) -> Bool {
+    /// `true` if no column changes that changes seldom: those of all indexes but that of due times, and some others.
+    func keepsSeldomChangedColumns(of former: Grant) -> Bool {
         state == former.state && clientID == former.clientID && owner.googleUserID == former.owner.googleUserID
             && owner.email == former.owner.email && refreshToken?.expiresAt == former.refreshToken?.expiresAt
             && refreshToken?.consentedAt == former.refreshToken?.consentedAt

@@ -191,7 +191,7 @@ extension GrantEvent {
             from: try former.map { text throws(StoreError) in try GrantState(stored: text, of: id) },
             to: try GrantState(stored: next, of: id),
             reason: GrantReason(rawValue: row.text()),
-            generation: row.integer(),
+            generation: Int64(row.count()),
             consentedAt: row.timestamp()
         )
     }

@@ -220,7 +220,8 @@ extension SQLRow {
 
     // The schema declares the columns that these read NOT NULL.
     mutating func integer() -> Int64 { optionalInteger() ?? 0 }
-    mutating func count() -> Int { Int(integer()) }
+    /// Limits the number, because a damaged one must not overflow when it is increased.
+    mutating func count() -> Int { Int(integer().clamped(to: 0...1 << 53)) }
     mutating func text() -> String { optionalText() ?? "" }
     mutating func blob() -> [UInt8] { optionalBlob() ?? [] }
     mutating func flag() -> Bool { optionalFlag() ?? false }

@@ -81,10 +81,19 @@ extension SQLQuery {
     )
     static let recordSecurityEvent = securityEvents.insert("record security event")
     static let securityEvent = securityEvents.select("security event", "WHERE jti = $1")
+    /// Of the identifiers between a prefix that ends with a colon, and the same with the next sign, a semicolon.
+    static let trimSecurityEvents = SQLQuery(
+        "trim security events",
+        """
+        DELETE FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2
+            AND at <= (SELECT at FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2
+                ORDER BY at DESC LIMIT 1 OFFSET $3)
+        """
+    )
     static let removeOldSecurityEvents = securityEvents.deleteSome("remove old security events", where: "at < $1")
 }
 
-/// The numbers of rows that one call of ``Store/removeExpired(at:)`` removed.
+/// The numbers of rows that one call of ``Store/removeExpired(by:at:)`` removed.
 package struct RemovedCounts: Hashable, Sendable {
     /// The most rows of each kind that one call removes, so that other writers do not wait long.
     package static let limit = 500
@@ -109,22 +118,22 @@ extension SQLStore {
         try await first(SQLStatement(.sessionByID, .bytes(id.bytes)), Session.read)
     }
 
-    package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
+    package func removeExpired(by end: Timestamp, at now: Timestamp) async throws -> RemovedCounts {
         let remove = { (query: SQLQuery, end: Timestamp) in
             SQLStatement(query, .time(end), .limit(RemovedCounts.limit))
         }
         let secret = try await change(
             [
-                remove(.removeExpiredSessions, now),
+                remove(.removeExpiredSessions, end),
                 remove(.removeExpiredSuccessors, now),
                 remove(.removeFutureSuccessors, now + Session.maximumGrace),
-            ] + Self.removeTombstones.map { remove($0, now) },
+            ] + Self.removeTombstones.map { remove($0, end) },
             [.exclusive, .wipes]
         )
         let old = try await change(
             [
-                remove(.removeOldSecurityEvents, now - Retention.securityEvents),
-                remove(.removeOldNotices, now - Retention.notices),
+                remove(.removeOldSecurityEvents, end - Retention.securityEvents),
+                remove(.removeOldNotices, end - Retention.notices),
             ],
             .exclusive
         )
@@ -177,5 +186,10 @@ extension SQLTransaction {
 
     func hasRecorded(securityEvent identifier: String) throws -> Bool {
         try first(SQLStatement(.securityEvent, .text(identifier))) { $0.text() } != nil
+    }
+
+    func keepLast(_ count: Int, securityEventsFrom prefix: String) throws {
+        let end = prefix.dropLast() + ";"
+        _ = try change([SQLStatement(.trimSecurityEvents, .text(prefix), .text(String(end)), .limit(count))])
     }
 }

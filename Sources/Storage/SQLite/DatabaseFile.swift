@@ -1,4 +1,5 @@
 import Base
+private import Crypto
 private import Glibc
 
 /// Checks of the database file before SQLite opens it, so that a mistake gets a clear message.
@@ -35,12 +36,21 @@ enum DatabaseFile {
 
     /// Gives a new file of root to the owner of the database, as SQLite does with its log.
     ///
-    /// Otherwise one command of root would lock out the worker. A link that was put in place of the file is not followed.
+    /// Otherwise one command of root would lock out the worker. The owner of the folder can put a link in place of the
+    /// file, or another file of root. It is left alone unless it has one name and is empty.
     static func giveToOwner(of database: String, _ path: String) {
-        var facts = stat()
+        var (facts, file) = (stat(), stat())
         guard geteuid() == 0, unsafe stat(database, &facts) == 0 else { return }
+        // O_PATH and AT_EMPTY_PATH, which Swift does not import. Closing such a descriptor drops no locks.
+        let (pathOnly, emptyPath) = (Int32(0o10_000_000), Int32(0x1000))
+        let descriptor = unsafe open(path, pathOnly | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        guard unsafe fstat(descriptor, &file) == 0, file.st_mode & S_IFMT == S_IFREG, file.st_nlink == 1,
+            file.st_size == 0, file.st_uid == 0
+        else { return }
         // Within a container root might not be allowed to.
-        _ = unsafe lchown(path, facts.st_uid, facts.st_gid)
+        _ = unsafe fchownat(descriptor, "", facts.st_uid, facts.st_gid, emptyPath)
     }
 
     /// Returns the identity of the file at a path, or `nil` if it does not exist.
@@ -126,14 +136,10 @@ enum DatabaseFile {
     /// Makes a complete file and its name durable under `path`, which must not exist.
     static func publish(_ temporary: String, as path: String) throws(StoreError) {
         try synchronize(temporary, flags: O_RDONLY)
-        // A hard link, because a rename would replace a file that has appeared since the check.
-        if unsafe link(temporary, path) == 0 {
-            remove(temporary)
-        } else {
-            let code = errno
-            let lacksLinks = code == EPERM || code == EOPNOTSUPP || code == ENOSYS
-            guard lacksLinks, !exists(path) else { throw failure("the file", of: path, code) }
-            guard unsafe rename(temporary, path) == 0 else { throw failure("the file", of: path, errno) }
+        do throws(SystemCallError) {
+            try Crypto.publish(temporary, as: path)
+        } catch {
+            throw failure("the file", of: path, error.code)
         }
         try synchronize(path.parentFolder, flags: O_RDONLY | O_DIRECTORY)
     }

@@ -217,7 +217,7 @@ enum SQLiteGrantRow {
 
     private static let fixed = ["id", "user_id", "created_at"]
     /// Columns of the other indexes, and columns that seldom change: written only if one of them changes, which
-    /// ``Grant/keepsIndexedColumns(of:)`` decides.
+    /// ``Grant/keepsSeldomChangedColumns(of:)`` decides.
     private static let indexed = [
         "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_consented_at", "expiry_noticed",
         "refresh_key", "access_key", "refresh_prefix_mark", "refresh_digest_mark", "suspected_since", "quick_refreshes",
@@ -287,7 +287,7 @@ enum SQLiteGrantRow {
 
     /// Returns the part of the row that an update from `former` to `grant` has to write.
     static func part(of grant: Grant, from former: Grant) -> Part {
-        guard grant.keepsIndexedColumns(of: former) else { return .all }
+        guard grant.keepsSeldomChangedColumns(of: former) else { return .all }
         guard grant.dayOfUse == former.dayOfUse else { return .daily }
         return grant.keepsWideColumns(of: former) && grant.keepsOtherColumns(of: former) ? .refresh : .unindexed
     }

@@ -23,6 +23,7 @@ def scenario(fixture):
     fixture.sandbox.settings(lifetime=3600)
     secrets = stores(fixture, accounts)
     lists(fixture, accounts)
+    repeats(fixture, accounts)
     tries_again(fixture, accounts)
     ends(fixture, accounts)
     deletes(fixture, accounts)
@@ -77,6 +78,33 @@ def lists(fixture, accounts):
         )
     manage(accounts, "GET", "/v1/grants/nobody", bearer=HELPER).expect(404)
     assert fixture.states() == {"active": 5}, "nothing is changed"
+
+
+def repeats(fixture, accounts):
+    """A record that comes again after its refresh token was rotated does not bring the spent token back."""
+    fixture.sandbox.settings(rotation=True, strict_rotation=True)
+    grant = fixture.sandbox.create_expired("ray@example.com")
+    record = import_line(grant, user_id="ray")
+    stored = manage(accounts, "PUT", "/v1/grants/ray", record).expect(201).json
+    wait_for(
+        lambda: accounts.worker.events("refresh", grant=stored["grant"], outcome="refreshed"), 60, "it is refreshed"
+    )
+    answer = manage(accounts, "PUT", "/v1/grants/ray", record).expect(200).json
+    assert (answer["result"], answer["state"]) == ("kept", "active"), "a repeated request changes nothing"
+    line = json.dumps(record) + "\n"
+    told = fixture.run("grants", "import", "-", "--replace", stdin=line)
+    assert "user 'ray' is stored already: kept" in told.stderr, "nor does a repeated import"
+    told = fixture.run("grants", "add", "ray", stdin=grant["refresh_token"]).stdout
+    assert told.startswith("kept ray: active"), f"nor does a command: {told}"
+    accounts.expire("ray")
+    manage(accounts, "POST", "/v1/grants/ray/retry").expect(200)
+    wait_for(
+        lambda: len(accounts.worker.events("refresh", grant=stored["grant"], outcome="refreshed")) > 1,
+        60,
+        "the rotated token is still the stored one",
+    )
+    assert fixture.grants()["ray"]["state"] == "active", "the grant lives"
+    fixture.sandbox.settings(rotation=False, strict_rotation=False)
 
 
 def tries_again(fixture, accounts):

@@ -39,6 +39,7 @@ def scenario(fixture):
     assert key not in content and JWT_SECRET.encode() not in content, "the nightly archive has no secret"
     assert b"REFRESH_WORKER_DATABASE" in content and b"SQLite format 3" in content, "it has all the rest"
     sealed_beside_credentials(fixture, etc, archives, key)
+    without_hard_links(etc, archives)
     before = modes(machine)
     copy = shutil.copy(etc / "keys", fixture.folder / "copy-of-keys")
 
@@ -74,9 +75,9 @@ def configure(fixture, etc, state):
     (etc / "jwt").chmod(0o600)
 
 
-def run(etc, *words, expect=0, **variables):
+def run(etc, *words, expect=0, prefix=(), **variables):
     done = subprocess.run(
-        [WORKER, "--config", etc / "worker.conf", *words], capture_output=True, text=True, timeout=60,
+        [*prefix, WORKER, "--config", etc / "worker.conf", *words], capture_output=True, text=True, timeout=60,
         env={"PATH": os.environ["PATH"], **variables},
     )
     assert done.returncode == expect, f"`{words[0]}` exits with {expect}; it wrote: {done.stderr}"
@@ -116,6 +117,17 @@ def sealed_beside_credentials(fixture, etc, archives, key):
     told = run(etc, *words, CREDENTIALS_DIRECTORY=str(folder)).stdout
     assert key not in archive.read_bytes() and JWT_SECRET.encode() in archive.read_bytes(), "credentials are left out"
     assert "tokens stay sealed" in told and f"A restore also needs, from copies in another place: {ring}" in told, told
+
+
+def without_hard_links(etc, archives):
+    """A file system as FAT, where a copy gets its name by a rename, and still replaces no other file."""
+    for error in ("EPERM", "EOPNOTSUPP", "ENOSYS"):
+        archive = archives / f"{error}.tar"
+        tracer = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject=link,linkat:error={error}"]
+        run(etc, "backup", "--archive", archive, prefix=tracer)
+        assert b"SQLite format 3" in archive.read_bytes(), "the archive is complete"
+        run(etc, "backup", "--archive", archive, expect=73, prefix=tracer)
+    assert not [path.name for path in archives.iterdir() if "partial" in path.name], "no temporary file is left"
 
 
 def modes(machine):

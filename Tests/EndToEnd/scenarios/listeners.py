@@ -1,5 +1,6 @@
 """The listeners: refused settings, sockets from systemd, the mode of a unix socket, probes and draining."""
 
+import contextlib
 import json
 import signal
 import socket
@@ -145,3 +146,12 @@ def refuses_to_start(fixture, accounts):
     refused(["localhost"], "--listen", "localhost:80")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         refused(["in use"], "--listen", f"127.0.0.1:{taken.getsockname()[1]}", code=73)
+        with socket.create_server(("127.0.0.1", 0)) as kept:
+            early = socket.create_connection(kept.getsockname())
+            early.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            places = ["--listen-internal", "systemd:public"]
+            places += ["--listen-internal", f"127.0.0.1:{taken.getsockname()[1]}"]
+            refused(["in use"], *places, code=73, inherited=kept)
+            early.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                raise AssertionError(f"no listener answers before the last one has its port: {early.recv(99)}")

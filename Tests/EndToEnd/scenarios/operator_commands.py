@@ -21,6 +21,7 @@ def scenario(fixture):
     lists(fixture)
     corrects_the_client(fixture, accounts)
     deletes(fixture, accounts)
+    agrees_too_late(fixture, accounts)
     assert not [
         event for event in accounts.worker.events("alarm") if event["kind"] not in ("client_unproven", "grant_refused")
     ], "the commands cause no other alarm"
@@ -207,6 +208,53 @@ def deletes(fixture, accounts):
     on_terminal(fixture, "yes\n", "grants", "disconnect", ended)
     assert fixture.grants()[ended]["state"] == "disconnected", "the answer yes ends the grant"
     assert "[y/N]" not in on_terminal(fixture, "", "grants", "disconnect", ended, "--yes"), "--yes asks nothing"
+
+
+def agrees_too_late(fixture, accounts):
+    """A person agrees to what was shown, and not to what came since."""
+    grant = fixture.sandbox.create(email="amy@example.com")[0]
+    user = grant["email"]
+    fixture.import_grants([grant])
+    asked = Question(fixture, "grants", "disconnect", user)
+    fresh = fixture.sandbox.create(email=user, sub=grant["sub"])[0]
+    fixture.import_grants([fresh], "--replace")
+    told = asked.answer("yes\n", expect=75)
+    assert f"nothing was changed, because the grant of user '{user}' has another refresh token" in told, told
+    asked = Question(fixture, "users", "delete", user)
+    fixture.run("grants", "disconnect", user)
+    told = asked.answer("yes\n", expect=75)
+    assert "was active, since" in told and "and is disconnected, user_request, since" in told, told
+
+    grant = fixture.sandbox.create(email="ann@gmail.com")[0]
+    first = accounts.sign_in(grant)
+    user = accounts.public.get("/api/auth/me", first["access_token"]).expect(200).json["id"]
+    asked = Question(fixture, "users", "delete", user)
+    second = accounts.sign_in(grant)
+    told = asked.answer("yes\n", expect=75)
+    assert f"would now delete user '{user}' and 2 sessions" in told, told
+    for pair in (first, second):
+        accounts.public.get("/api/auth/me", pair["access_token"]).expect(200)
+
+
+class Question:
+    """A command on a terminal that has asked and waits."""
+
+    def __init__(self, fixture, *words):
+        self.leader, follower = pty.openpty()
+        self.process = subprocess.Popen(
+            fixture.arguments(*words), stdin=follower, stdout=follower, stderr=follower, env=fixture.environment
+        )
+        os.close(follower)
+        seen = ""
+        while "[y/N]" not in seen:
+            seen += os.read(self.leader, 65536).decode()
+
+    def answer(self, text, expect):
+        os.write(self.leader, text.encode())
+        assert self.process.wait(timeout=60) == expect, f"the command exits with {expect}"
+        seen = os.read(self.leader, 65536).decode()
+        os.close(self.leader)
+        return seen
 
 
 def on_terminal(fixture, answer, *words, expect=0):

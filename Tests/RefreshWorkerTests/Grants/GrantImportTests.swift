@@ -70,6 +70,30 @@ struct GrantImportTests {
         #expect(fixture.reports.allSatisfy { $0.utf8.count < 200 })
     }
 
+    @Test("does not bring back a token that its user ended years ago, which another user of the account keeps")
+    func endedYearsAgo() async throws {
+        let shared = ["refresh_token": "1//shared", "google_user_id": "1"]
+        let lines = try ["a", "b"].map { try line($0, shared) }.joined(separator: "\n")
+        try await fixture.importText(lines)
+        let now = fixture.time.now
+        _ = try await fixture.store.transact { try GrantEnding.end(grantOfUser: "a", in: $0, at: now) }
+        let ended = try await fixture.grant("a")
+        fixture.time.advance(by: .seconds(5 * 365 * 86_400))
+        while try await fixture.store.removeExpired(at: fixture.time.now).mayHaveMore {}
+        #expect(try await fixture.importText(lines, replace: true) == ImportTally(replaced: 1, kept: 1))
+        #expect(try await fixture.grant("a") == ended)
+    }
+
+    @Test("does not store the grant of a deleted user, and says until when")
+    func deletedUser() async throws {
+        try await fixture.importText(try line("a"))
+        let now = fixture.time.now
+        _ = try await fixture.store.transact { try AccountDeletion.delete(user: "a", in: $0, at: now) }
+        #expect(try await fixture.importText(try line("a"), replace: true).bad == 1)
+        let end = "was deleted: not stored until every token that names the user has expired"
+        #expect(fixture.reports == ["line 1: user 'a' \(end)"])
+    }
+
     @Test("names the line and the user of a bad record, if the user can be read")
     func namesUsers() async throws {
         let text = #"{"user_id": "a"}"# + "\n" + #"{"refresh_token": "1//a"}"#

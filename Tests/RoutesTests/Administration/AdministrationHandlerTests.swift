@@ -190,6 +190,7 @@ struct AdministrationHandlerTests {
         arguments: [
             ("limit", "0"), ("limit", "501"), ("limit", "ten"), ("limit", "+1"), ("limit", ""), ("state", "ended"),
             ("after", ""), ("after", "u-1"), ("reason", "A b"), ("expired", "1"), ("client", ""),
+            ("client_id", "client"), ("State", "active"), ("", ""), ("ya29.secret", ""),
         ]
     )
     func invalidQuery(name: String, value: String) async throws {
@@ -197,6 +198,16 @@ struct AdministrationHandlerTests {
         let twice: [ServerRequest.Field] = [("state", "active"), ("state", "active")]
         #expect(try await send("GET", "/v1/grants", twice).error == "400 invalid_request")
         #expect(audit.last == "admin list invalid_request")
+    }
+
+    @Test("changes and shows nothing if the query has an unknown name", arguments: routes)
+    func unknownName(method: String, path: String) async throws {
+        try await fixture.add(user: "u-1")
+        let response = try await send(method, path, [("ya29.dry_run", "true")], body: Self.record)
+        #expect(response.error == "400 invalid_request")
+        #expect(!response.text.contains("ya29"))
+        #expect(try await grant().generation == 1)
+        #expect(audit.last?.hasSuffix(" invalid_request") == true)
     }
 
     @Test("shows one grant as the command does")
@@ -257,6 +268,33 @@ struct AdministrationHandlerTests {
         let other = Self.record.replacing("1//new", with: "1//newer")
         #expect(try await send("PUT", "/v1/grants/u-1", body: other).status == 200)
         #expect(try await grant().state == .active)
+    }
+
+    @Test("keeps a grant whose refresh token was rotated since the same record came")
+    func keptRotated() async throws {
+        func rotate(to token: String) async throws {
+            fixture.endpoint.rotate(to: token)
+            _ = try await fixture.engine.freshToken(of: "u-1", minimumLife: .seconds(60))
+            // The next call has to refresh again.
+            fixture.time.advance(by: .seconds(3600))
+        }
+        func put(_ token: String) async throws -> String? {
+            let response = try await send("PUT", "/v1/grants/u-1", body: #"{"refresh_token": "\#(token)"}"#)
+            return response["result"]?.string ?? response.error
+        }
+        func stored() async throws -> String? { try fixture.vault.openRefreshToken(of: try await grant())?.reveal() }
+        #expect(try await put("1//first") == "added")
+        for token in ["1//rotated-1", "1//rotated-2"] {
+            try await rotate(to: token)
+            #expect(try await put("1//first") == "kept")
+            #expect(try await stored() == token)
+        }
+        #expect(try await put("1//second") == "replaced")
+        try await rotate(to: "1//rotated-3")
+        for token in ["1//first", "1//second"] { #expect(try await put(token) == "kept") }
+        #expect(try await stored() == "1//rotated-3")
+        _ = try await send("DELETE", "/v1/grants/u-1")
+        for token in ["1//first", "1//second", "1//rotated-3"] { #expect(try await put(token) == "409 ended") }
     }
 
     @Test("does not bring a forgotten grant back with its old refresh token")

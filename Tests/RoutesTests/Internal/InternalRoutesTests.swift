@@ -1,10 +1,10 @@
 import Base
-import Routes
 import Telemetry
 import TestSupport
 import Testing
 
 @testable import HTTPServer
+@testable import Routes
 
 @Suite("The internal routes", .timeLimit(.minutes(10)))
 struct InternalRoutesTests {
@@ -51,6 +51,29 @@ struct InternalRoutesTests {
             let response = try await Self.send(method, path, credential, exposure, in: fixture)
             #expect(ParsedResponse(response).error == expected)
         }
+    }
+
+    @Test("are closed to other machines without a credential, except these", arguments: [true, false])
+    func open(hasServices: Bool) async throws {
+        let fixture = try VendingFixture()
+        try await fixture.add(user: "u")
+        let routes = await fixture.routes(exposure: .network(servesMetrics: true), hasServices: hasServices)
+        var open: [String] = []
+        for route in routes.routes {
+            let path = "/" + route.parts.map { $0.hasPrefix("{") ? "u" : $0 }.joined(separator: "/")
+            // The token endpoint refuses an incomplete body before it looks for a credential.
+            let form = [("Content-Type", "application/x-www-form-urlencoded")]
+            let body = Array("grant_type=refresh_token&refresh_token=u".utf8)
+            let request = ServerRequest(method: route.method, path: path, headers: form, body: body)
+            let response = try await VendingFixture.response(to: request, from: routes)
+            let refusals = hasServices ? [401] : [401, 503]
+            guard !refusals.contains(response.status) else { continue }
+            open.append("\(route.method) \(route.pattern) \(response.status)")
+        }
+        // Each has a reason in docs/services.md#routes-for-monitors.
+        let always = ["GET /healthz 200", "GET /metrics 200", "GET /runbook 200"]
+        let withServices = ["GET /.well-known/oauth-authorization-server 200", "GET /readyz 503"]
+        #expect(open.sorted() == (always + (hasServices ? withServices : [])).sorted())
     }
 
     @Test(

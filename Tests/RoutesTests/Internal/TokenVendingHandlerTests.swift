@@ -247,6 +247,7 @@ struct TokenVendingHandlerTests {
         fixture.time.advance(by: .milliseconds(2_500))
         let again = await fixture.renew(#"{"access_token":"access-1"}"#)
         #expect(again.error == "503 unavailable" && again["reason"]?.string == "just_tried")
+        #expect(again["message"]?.string == "no fresh token can be had now")
         #expect(again.header("Retry-After") == "8")
         #expect(fixture.endpoint.calls == 1)
         #expect(fixture.audit.vends.map { $0["outcome"]?.string } == ["refreshed", "served", "unavailable"])

@@ -16,6 +16,7 @@ final class VendEndpoint: AnsweringEndpoint {
     private struct State {
         var verdict: RefreshVerdict?
         var scope: String?
+        var rotated: String?
         var calls = 0
     }
 
@@ -25,6 +26,7 @@ final class VendEndpoint: AnsweringEndpoint {
 
     func setVerdict(_ verdict: RefreshVerdict?) { state.withLock { $0.verdict = verdict } }
     func narrow(to scope: String) { state.withLock { $0.scope = scope } }
+    func rotate(to token: String) { state.withLock { $0.rotated = token } }
 
     func refresh(
         _ token: Secret,
@@ -38,7 +40,8 @@ final class VendEndpoint: AnsweringEndpoint {
                 accessToken: Secret("access-\(state.calls)"),
                 lifetime: .seconds(3600),
                 type: "Bearer",
-                scope: state.scope
+                scope: state.scope,
+                rotated: state.rotated.map { Secret($0) }
             )
             return ParsedRefreshResponse(verdict: .granted(tokens), status: 200)
         }

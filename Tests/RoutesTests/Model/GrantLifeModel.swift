@@ -153,7 +153,7 @@ final class GrantLifeModel {
                 jitter: jitter
             )
             let decision = rules.decide(context)
-            try transaction.store(decision, at: now)
+            try transaction.store(decision, about: grant, at: now)
             return decision.grant?.state
         }
         guard refresh.attempt.grant == before.grant?.id else {

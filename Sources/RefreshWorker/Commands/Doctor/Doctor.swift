@@ -85,7 +85,7 @@ struct Doctor: Sendable {
     /// Says if no security event ever came: not a finding, because many apps do not use them.
     private static func eventChecks(of snapshot: StatusSnapshot) -> [Check] {
         guard snapshot.receivesSecurityEvents, snapshot.lastSecurityEventAt == nil else { return [] }
-        let text = "none was ever received; if you use them, run: refresh-worker google-events verify"
+        let text = "none was ever received; if you use them, run: \(Finding.requestSecurityEvent)"
         return [.ok(text).named("events from Google")]
     }
 

@@ -84,7 +84,8 @@ extension Command {
         case .refused:
             throw CommandError(.userMustAct, "\(DisplayedText(user)) was deleted and is not restored")
         case .replaced: verb = "replaced"
-        case .stored, .kept, nil: verb = "added"
+        case .kept: verb = "kept"
+        case .stored, nil: verb = "added"
         }
         let due = stored?.dueAt.map { ", due \($0.distance(from: context.time.now))" } ?? ""
         context.answer("\(verb) \(DisplayedText(user)): \(stored?.state.rawValue ?? "")\(due)") { line in

@@ -115,10 +115,10 @@ extension Command {
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
         let missing = CommandError(VendingError.unknownUser, ofUser: user)
-        func plan(_ ending: GrantEnding) -> String {
+        @Sendable func plan(_ ending: GrantEnding) -> String {
             "end the grant of user \(DisplayedText(user)) here\(ending.plannedEnd.planClause)"
         }
-        let (outcome, isStored) = try await context.change(store, arguments, missing: missing, plan: plan) {
+        let (outcome, isStored) = try await context.change(store, arguments, of: user, missing: missing, plan: plan) {
             try GrantEnding.end(grantOfUser: user, in: $0, at: now)
         }
         guard isStored else {

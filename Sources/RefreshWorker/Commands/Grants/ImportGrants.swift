@@ -26,8 +26,8 @@ extension Command {
             Invalid lines are reported with their number and skipped; valid ones are stored. An existing grant is \
             kept, and reported, unless --replace is given. A grant that its user ended, here or at Google, is replaced \
             only by a line with a new refresh token. A refresh token that its user replaced or ended here does not \
-            come back. An interrupted import can be started again. The profile shows the name in google_name while the \
-            user has none.
+            come back: the last 100 of each user are remembered until the user is deleted. An interrupted import can \
+            be started again. The profile shows the name in google_name while the user has none.
 
             With --from aws-secrets-manager the file is the output of aws secretsmanager batch-get-secret-value or \
             get-secret-value. Each secret whose name begins with the prefix is a grant, and the rest of its name is \
@@ -128,6 +128,8 @@ struct GrantImport: RecordImport {
     /// The end of a report about a user whose grant stays ended.
     static let endedGrant =
         "ended or changed the stored grant: kept, because the input does not have a newer refresh token"
+    /// The same for a user who was deleted.
+    static let deletedUser = "was deleted: not stored until every token that names the user has expired"
 
     let reader: GrantReader
     let writer: ImportedGrantWriter
@@ -158,7 +160,7 @@ struct GrantImport: RecordImport {
             report("\(place): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
         case .refused:
             tally.countBad("the user was deleted")
-            report("\(place): user \(DisplayedText(grant.userID)) was deleted: not stored while tokens may live")
+            report("\(place): user \(DisplayedText(grant.userID)) \(Self.deletedUser)")
         }
     }
 

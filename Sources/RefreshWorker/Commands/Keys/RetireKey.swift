@@ -32,7 +32,8 @@ extension Command {
         let vault = try context.openVault()
         let ring = vault.ring.current
         let path = context.configuration.keyFile
-        let outcome = try await context.withExistingStore(for: .changing) { store -> KeyRetirement in
+        let use: DatabaseAccess = isLost ? .givingUpKeys : .changing
+        let outcome = try await context.withExistingStore(for: use) { store -> KeyRetirement in
             let keyChecks = StoredKeyChecks(store)
             if case .foreign = try await keyChecks.fit(of: ring), !isLost { throw CommandError(foreignRing: path) }
             let keysInUse = try await store.keysInUse()

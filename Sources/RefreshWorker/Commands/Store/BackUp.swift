@@ -218,7 +218,7 @@ extension Command {
                 answer("everything in \(path) was stored when the database was opened")
                 return .success
             }
-            guard let (summary, problem) = try await context.recover(path, into: store, vault) else {
+            guard let (summary, problem, _) = try await context.recover(path, into: store, vault) else {
                 throw CommandError(.leftForLater, "\(path) is in use by another process: try again when it has ended")
             }
             if let problem {

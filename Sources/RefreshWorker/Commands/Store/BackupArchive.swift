@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Glibc
 
 /// A tar archive of files, each under its absolute path, so that root restores all of them with
@@ -104,8 +105,7 @@ final class BackupArchive: Sendable {
     func publish(as name: String) throws(SystemCallError) {
         try write([UInt8](repeating: 0, count: 2 * Self.blockSize))
         guard fsync(descriptor) == 0 else { throw SystemCallError(call: "fsync of \(path)", code: errno) }
-        guard unsafe link(path, name) == 0 else { throw SystemCallError(call: "link to \(name)", code: errno) }
-        unsafe unlink(path)
+        try Crypto.publish(path, as: name)
         try Folder.synchronize(of: name)
     }
 

@@ -10,9 +10,10 @@ extension Command {
         words: ["store", "copy"],
         summary: "copy a database into an empty one, of either kind",
         discussion: """
-            Copies users, grants with their histories, sessions, the health of each client, security events and \
-            notices, unchanged: tokens stay sealed, so the new database needs the same key ring. Then it reads both \
-            databases and compares them by number and checksum. Leases are not copied.
+            Copies users, grants with their histories, sessions, the health of each client, notices, and the \
+            identifiers of security events and of used or ended tokens, unchanged: tokens stay sealed, so the new \
+            database needs the same key ring. Then it reads both databases and compares them by number and checksum. \
+            Leases are not copied.
 
             When both are found to be equal, the source is marked as moved: workers and commands that change data \
             refuse it and name the new place, so that a forgotten cron job does not spend refresh tokens there. \
@@ -192,7 +193,7 @@ extension ArchiveRecord.Kind {
         case .event: "events"
         case .session: "sessions"
         case .clientHealth: "clients"
-        case .securityEvent: "security events"
+        case .securityEvent: "identifiers of security events and of used or ended tokens"
         case .notice: "notices"
         }
     }

@@ -149,7 +149,7 @@ struct UserImport: RecordImport {
             report("\(place): \(name) is stored with other content: kept")
         case .deleted:
             tally.countBad("the user was deleted")
-            report("\(place): \(name) was deleted: not stored while tokens may live")
+            report("\(place): \(name) \(GrantImport.deletedUser)")
         case .joined(let other):
             tally.completed += 1
             report("\(place): \(name) is also user \(DisplayedText(other)), who signed in here: joined")

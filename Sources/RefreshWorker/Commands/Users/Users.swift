@@ -177,15 +177,15 @@ extension Command {
         let id = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
-        func sessions(_ deletion: AccountDeletion) -> String {
+        @Sendable func sessions(_ deletion: AccountDeletion) -> String {
             deletion.endedSessions == 1 ? "1 session" : "\(deletion.endedSessions) sessions"
         }
-        func plan(_ deletion: AccountDeletion) -> String {
+        @Sendable func plan(_ deletion: AccountDeletion) -> String {
             let grant = deletion.plannedEnd.map { ", and end the grant here\($0.planClause)" } ?? ""
             return "delete user \(DisplayedText(id)) and \(sessions(deletion))\(grant)"
         }
         let missing = CommandError(unknownUser: id)
-        let (outcome, isStored) = try await context.change(store, arguments, missing: missing, plan: plan) {
+        let (outcome, isStored) = try await context.change(store, arguments, of: id, missing: missing, plan: plan) {
             try AccountDeletion.delete(user: id, in: $0, at: now)
         }
         guard isStored else {

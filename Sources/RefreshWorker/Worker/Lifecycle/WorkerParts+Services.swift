@@ -20,6 +20,8 @@ extension WorkerParts {
     private static let expiryInterval: Duration = .seconds(60)
     /// The retention is in days.
     private static let forgettingInterval: Duration = .seconds(86_400)
+    /// A clock that was wrong when the machine started is usually set by then.
+    private static let firstForgetting: Duration = .seconds(3600)
 
     /// The services of every worker, also of a single pass.
     var services: [Service] {
@@ -95,7 +97,8 @@ extension WorkerParts {
     private func cleanUp() async {
         await context.time.repeat(every: Self.cleanUpInterval) {
             do {
-                while try await store.removeExpired(at: context.time.now).mayHaveMore {}
+                guard let end = await engine.timeWithoutSteps() else { return }
+                while try await store.removeExpired(by: end, at: context.time.now).mayHaveMore {}
             } catch {
                 context.diagnostics.debug("clean-up", ["error": "\(error)"])
             }
@@ -144,10 +147,15 @@ extension WorkerParts {
 
     /// Forgets the grants that ended long ago.
     func forget(after retention: Duration) async {
+        do {
+            try await context.time.sleep(for: Self.firstForgetting)
+        } catch {
+            return
+        }
         await context.time.repeat(every: Self.forgettingInterval) {
             do {
-                let now = context.time.now
-                try await store.forgetGrants(endedBefore: now - retention, at: now) { page in
+                guard let end = await engine.timeWithoutSteps() else { return }
+                try await store.forgetGrants(endedBefore: end - retention, at: context.time.now) { page in
                     context.diagnostics.notice("grants that ended long ago are forgotten", ["grants": "\(page.count)"])
                 }
             } catch {

@@ -193,6 +193,8 @@ final class BlockingCallQueue: Sendable {
 enum DatabaseAccess {
     case reading
     case changing
+    /// As `changing`, although spilled results need a key that the ring lacks.
+    case givingUpKeys
 }
 
 /// The differences for a PostgreSQL database.

@@ -42,6 +42,7 @@ extension CommandContext {
         if includesSlowParts { snapshot.keysInUse = try await store.keysInUse() }
         addKeyRing(to: &snapshot)
         try await addDatabase(to: &snapshot, asksServer: includesSlowParts)
+        snapshot.movedTo = try await store.movedTo
         snapshot.spilledFiles = await spilledFiles()
         if configuration.noticeURL != nil { snapshot.notices = try await store.pendingNotices() }
         if configuration.publicListener != nil {

@@ -39,7 +39,7 @@ struct HTTPListeners: Sendable {
         )
         let phase = ServingPhase()
         self.phase = phase
-        // Everything that can be refused comes before the first listener opens, because that would answer for a moment.
+        // Everything that can be refused comes before the first server starts, because that would answer for a moment.
         let exchanges = configuration.publicListener.map { _ in Self.codeExchanges(worker) }
         self.exchanges = exchanges
         // A client of its own, so that refreshes never wait behind the look-ups of the tokens that public clients send.
@@ -62,6 +62,7 @@ struct HTTPListeners: Sendable {
             }
             return address
         }
+        let publicConfiguration = try publicAddress.map { try Self.publicServer(at: $0, configuration) }
         if !configuration.internalListeners.isEmpty {
             let directory = try configuration.servicesFile.map { _ in ServiceDirectory(try context.readServices()) }
             let tls = try context.readInternalCertificate()
@@ -107,20 +108,41 @@ struct HTTPListeners: Sendable {
             services = directory
             self.reader = reader
         }
-        if let publicAddress, let publicRouter {
-            var server = HTTPServer.Configuration(listen: publicAddress)
-            server.maximumConnections = try ConnectionLimits(openFiles: HTTPServer.raiseOpenFileLimit())
-                .publicConnections
-            server.maximumConnectionsPerAddress = Self.maximumConnectionsOfAddress
-            // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the
-            // longest.
-            server.limits.headBytes = 16_384
-            server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
-            publicServer = try Self.open(server, publicRouter, refusalHandler: PublicRoutes.response, worker)
+        if let publicConfiguration, let publicRouter {
+            publicServer = try Self.open(
+                publicConfiguration,
+                publicRouter,
+                refusalHandler: PublicRoutes.response,
+                worker
+            )
         }
     }
 
-    /// Returns the settings of the internal listener at one of its addresses, which share the connections.
+    /// Returns the settings of the public listener, with its socket open.
+    private static func publicServer(
+        at address: ListenAddress,
+        _ configuration: Configuration
+    ) throws -> HTTPServer.Configuration {
+        var server = HTTPServer.Configuration(listen: address)
+        server.maximumConnections = try ConnectionLimits(openFiles: HTTPServer.raiseOpenFileLimit()).publicConnections
+        server.maximumConnectionsPerAddress = maximumConnectionsOfAddress
+        // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the longest.
+        server.limits.headBytes = 16_384
+        server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
+        try openSocket(of: &server)
+        return server
+    }
+
+    private static func openSocket(of server: inout HTTPServer.Configuration) throws {
+        do throws(HTTPServerError) {
+            try server.openSocket()
+        } catch {
+            throw CommandError(cannotListen: error)
+        }
+    }
+
+    /// Returns the settings of the internal listener at one of its addresses, which share the connections, with its
+    /// socket open.
     private static func internalServer(
         at address: ListenAddress,
         certificate: ServerCertificate?,
@@ -137,6 +159,7 @@ struct HTTPListeners: Sendable {
         server.maximumConnections = max(1, limits.internalConnections / addresses)
         // The user's own services do not send cookies, and a larger head slows down every answer.
         server.limits.headBytes = 8192
+        try openSocket(of: &server)
         return server
     }
 

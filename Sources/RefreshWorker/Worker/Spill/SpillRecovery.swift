@@ -7,7 +7,7 @@ import Telemetry
 /// Finds spill files and stores their results before any other use of the database.
 ///
 /// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
-/// deleted.
+/// deleted. One that needs another key ring stays in place, so that the first start with that ring recovers it.
 extension CommandContext {
     /// The time to wait for a file that another process recovers or still writes.
     private static let lockTimeout: Duration = .seconds(10)
@@ -15,9 +15,22 @@ extension CommandContext {
     /// Recovers all files of a location.
     private func recoverAll(of location: SpillLocation, into store: any Store) async throws {
         let vault = try openVault()
+        let fit = try await StoredKeyChecks(store).storedFit(of: vault.ring.current)
         for path in try location.spills {
-            guard let (summary, problem) = try await recover(path, into: store, vault) else {
+            if case .foreign(let ids)? = fit { throw CommandError(resultsIn: path, need: Set(ids), of: vault) }
+            guard let (summary, problem, missingKeys) = try await recover(path, into: store, vault) else {
                 diagnostics.warning("a spill file is in use by another process, which recovers it", ["file": path])
+                continue
+            }
+            guard missingKeys.isEmpty else {
+                // A key that was given up (keys retire --lost) must not stop the work for the other grants.
+                let inUse = if let fit { fit.keyIDs } else { try await Array(store.keysInUse().keys) }
+                let needed = missingKeys.intersection(inUse)
+                guard needed.isEmpty else { throw CommandError(resultsIn: path, need: needed, of: vault) }
+                diagnostics.error(
+                    "results wait for a key that was given up: delete the file if its key ring will not be found",
+                    ["file": path, "error": problem ?? "", "stored": "\(summary.stored)"]
+                )
                 continue
             }
             guard let problem else {
@@ -47,19 +60,19 @@ extension CommandContext {
     /// Stores the results of one file and leaves the file in place.
     ///
     /// The problem, for people, is that some results cannot be read, or belong to grants that are not in this database.
-    /// Returns `nil` if a running process uses the file, or it is gone.
+    /// The keys are those that the ring lacks. Returns `nil` if a running process uses the file, or it is gone.
     func recover(
         _ path: String,
         into store: any Store,
         _ vault: TokenVault
-    ) async throws -> (summary: ResultRecovery, problem: String?)? {
+    ) async throws -> (summary: ResultRecovery, problem: String?, missingKeys: Set<KeyID>)? {
         let content: (results: [SealedSecret], isDamaged: Bool)
         do {
             guard let file = try SpillFile.openIfThere(path), try await hasLocked(file), file.isInPlace else {
                 return nil
             }
             guard let bytes = try file.read(limit: SpillFormat.maximumSize) else {
-                return (ResultRecovery(), "it is larger than any spill file")
+                return (ResultRecovery(), "it is larger than any spill file", [])
             }
             content = SpillFormat.read(bytes)
         } catch let error as SystemCallError {
@@ -73,6 +86,7 @@ extension CommandContext {
         }
         var results: [RefreshResult] = []
         var exchanged: [ExchangedTokens] = []
+        var missingKeys: Set<KeyID> = []
         var problem = content.isDamaged ? "it is damaged or incomplete, or not a spill file" : nil
         for sealed in content.results {
             do {
@@ -82,6 +96,7 @@ extension CommandContext {
                     results.append(try RefreshResult.open(sealed, with: vault))
                 }
             } catch {
+                if case CryptoError.unknownKey(let id) = error { missingKeys.insert(id) }
                 problem = "\(error)"
             }
         }
@@ -98,7 +113,7 @@ extension CommandContext {
                 problem
                 ?? "\(summary.unknown) of its \(results.count) grants are not in this database: it is another one, or an older backup"
         }
-        return (summary, problem)
+        return (summary, problem, missingKeys)
     }
 
     private func hasLocked(_ file: SpillFile) async throws -> Bool {
@@ -108,6 +123,20 @@ extension CommandContext {
             try await time.sleep(for: .milliseconds(100))
         }
         return true
+    }
+}
+
+extension CommandError {
+    fileprivate init(resultsIn path: String, need keys: Set<KeyID>, of vault: TokenVault) {
+        let ids = keys.sorted().map(\.description).joined(separator: ", ")
+        self.init(
+            .configuration,
+            """
+            results wait in \(path), and \(vault.ring.name) does not open what was sealed with \(ids): put the key ring that \
+            does in its place, since the refresh tokens that wait may be newer than those in the database; if a key is \
+            lost for good, run: refresh-worker keys retire --lost ID
+            """
+        )
     }
 }
 
@@ -232,7 +261,7 @@ extension CommandContext {
     /// `true` if this error of the recovery forbids refreshes, because they could send a token that Google has rotated
     /// since.
     ///
-    /// Otherwise a spill file does not exist, as far as can be known, or only another key ring opens it.
+    /// Otherwise a spill file does not exist, as far as can be known, or the key ring cannot be read.
     static func endsWork(_ error: any Error) -> Bool {
         switch error {
         case is StoreError, is CommandError: true
