@@ -35,7 +35,7 @@ extension Secret {
             throw FileError(unreadable: source, error)
         }
         guard let whole else {
-            throw FileError("\(source) is longer than the \(limit) bytes that a secret may have")
+            throw FileError("\(source) is longer than the \(limit) bytes that a secret can have")
         }
         return whole.hasSuffix("\n") ? whole.dropping("\n").dropping("\r") : whole
     }

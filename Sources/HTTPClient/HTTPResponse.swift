@@ -117,7 +117,7 @@ package struct HTTPError: Error, Sendable {
 extension HTTPError: CustomStringConvertible {
     package var description: String {
         let number = code.map { " (curl \($0))" } ?? ""
-        return "\(kind.rawValue): \(message)\(number)\(outcomeUnknown ? ", the request may have arrived" : "")"
+        return "\(kind.rawValue): \(message)\(number)\(outcomeUnknown ? ", the request might have arrived" : "")"
     }
 }
 

@@ -194,7 +194,7 @@ extension APIError {
     static let forbiddenUser = APIError(
         403,
         "forbidden",
-        "this service may not have tokens of this user",
+        "this service cannot have tokens of this user",
         other: (400, "unauthorized_client", nil)
     )
     /// The service names a user whose own token it must present.
@@ -208,7 +208,7 @@ extension APIError {
     static let forbiddenTokens = APIError(
         403,
         "forbidden",
-        "this service may not have tokens: its entry in the services file has no scopes",
+        "this service cannot have tokens: its entry in the services file has no scopes",
         other: (400, "unauthorized_client", nil)
     )
     /// The service must name scopes, and named none.
@@ -221,7 +221,7 @@ extension APIError {
     static let forbiddenScopes = APIError(
         403,
         "forbidden",
-        "this service may not have all of the requested scopes",
+        "this service cannot have all of the requested scopes",
         other: (400, "invalid_scope", nil)
     )
     static let noGrant = APIError(

@@ -82,7 +82,7 @@ struct SecretReadingTests {
         #expect(try Secret.read(file: folder.write("12345678", to: "fits"), limit: 8).reveal() == "12345678")
         let path = try folder.write("12345678\n", to: "long")
         let error = #expect(throws: FileError.self) { try Secret.read(file: path, limit: 8) }
-        #expect("\(try #require(error))" == "\(path) is longer than the 8 bytes that a secret may have")
+        #expect("\(try #require(error))" == "\(path) is longer than the 8 bytes that a secret can have")
     }
 
     @Test("names the file that is missing or is a directory")

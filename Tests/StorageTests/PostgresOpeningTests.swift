@@ -85,7 +85,7 @@ struct PostgresOpeningTests {
         }
     }
 
-    @Test("The error for a user who may not create the schema names the grant, and the schema suffices")
+    @Test("The error for a user who cannot create the schema names the grant, and the schema suffices")
     func permissions() async throws {
         try await PostgresServer.withDatabase { url in
             let name = "plain_\(UInt32.random(in: 0...UInt32.max))"

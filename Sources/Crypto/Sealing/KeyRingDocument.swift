@@ -171,7 +171,7 @@ extension SealingKey {
             throw malformed("the key is not the base64 of 32 bytes")
         }
         guard let role = Self.role(of: words[2...], in: line) else {
-            throw malformed("only the word \"pending\", or \"retired\" and seconds since 1970, may follow the key")
+            throw malformed("only the word \"pending\", or \"retired\" and seconds since 1970, can follow the key")
         }
         self.init(id: id, material: material, role: role)
     }

@@ -161,7 +161,7 @@ package struct SecurityEventStreamError: Error, Hashable, Sendable, CustomString
         case .malformed:
             "Google refuses the request: the URL must be https, on an authorized domain of the Cloud project"
         case .unauthenticated:
-            "Google rejects the service account's key: it may have been deleted, or this machine's clock may be wrong"
+            "Google rejects the service account's key: it might have been deleted, or this machine's clock might be wrong"
         case .forbidden:
             """
             the service account has no permission: enable the RISC API in the Cloud project and give the account the role \

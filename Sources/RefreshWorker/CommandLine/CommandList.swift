@@ -12,10 +12,10 @@ extension Command {
 
     private static let grants = Command(
         words: ["grants"],
-        summary: "list, show, add, import, try, correct, export or disconnect stored grants",
+        summary: "list, show, add, import, try, correct, export or disconnect stored grants, and show their history",
         discussion: """
             A grant is one user's consent at Google: its refresh token, its current access token and its state. Each \
-            user has at most one. All of these commands may be used while the worker runs.
+            user has at most one. All of these commands can be used while the worker runs.
             """,
         settings: [.config, .database, .keyFile],
         exitCodes: [.usage],
@@ -41,7 +41,7 @@ extension Command {
 
     private static let services = Command(
         words: ["services"],
-        summary: "make credentials and handles for services that may get tokens",
+        summary: "make credentials and handles for services that can get tokens",
         discussion: """
             The services are listed in a file, each with the hash of its credential, its permitted scopes and its \
             permitted users. docs/services.md describes the file and how a service uses its credential. The file also \
@@ -68,7 +68,7 @@ extension Command {
 
     private static let notices = Command(
         words: ["notices"],
-        summary: "test the delivery to the backend, or notify it again of changes that it may have missed",
+        summary: "test the delivery to the backend, or notify it again of changes that it might have missed",
         discussion: """
             With --notice-url the worker posts one signed notice when an account is disconnected, connected again or \
             loses scopes, when its refresh token is about to end, when a reused token ends a session, and when a user is deleted. It tries for a day until \

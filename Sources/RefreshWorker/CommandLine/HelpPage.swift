@@ -97,7 +97,7 @@ extension Command {
         page.definitions("Options", optionDefinitions)
         page.definitions(words.isEmpty ? "Settings" : "Settings that matter here", settings.compactMap(Self.define))
         if !words.isEmpty && !settings.isEmpty {
-            page.paragraph("Each setting may also be in the environment or in the file; see refresh-worker --help.")
+            page.paragraph("Each setting can also be in the environment or in the file; see refresh-worker --help.")
         }
         page.examples(examples)
         page.definitions("Exit codes", exitCodes.map { (String($0.rawValue), $0.meaning) })

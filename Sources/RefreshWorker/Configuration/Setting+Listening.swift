@@ -12,7 +12,7 @@ extension Setting {
         Setting(.listenInternal, "PLACE", repeatable: true, change: .restart(\.internalListeners)) {
             """
             The address at which tokens are vended, and metrics, health and status are served: unix:PATH, ADDRESS:PORT \
-            on this machine, or systemd:NAME; any address with --internal-certificate. May repeat, as in a unix socket for \
+            on this machine, or systemd:NAME; any address with --internal-certificate. Can repeat, as in a unix socket for \
             services and 127.0.0.1:9464 for Prometheus; in the environment and the file a list with commas. Without this \
             setting no token is vended.
             """
@@ -34,13 +34,13 @@ extension Setting {
         },
         Setting(.trustedProxy, "ADDRESS", repeatable: true, change: .restart(\.trustedProxies)) {
             """
-            A proxy, or a network such as 10.0.0.0/8, whose X-Forwarded-For, Forwarded and request ids are trusted. May \
+            A proxy, or a network such as 10.0.0.0/8, whose X-Forwarded-For, Forwarded and request ids are trusted. Can \
             repeat; in the environment and the file a list with commas.
             """
         },
         Setting(.googleCallsPerMinute, "N", default: "60", change: .restart(\.googleCallsPerMinute)) {
             """
-            The number of times per minute that one address may fail to sign in or to connect; 1 to 100000. Ten times as \
+            The number of times per minute that one address can fail to sign in or to connect; 1 to 100000. Ten times as \
             many successful sign-ins are allowed, and ten times as many requests that refresh the app's tokens, log out, \
             disconnect or delete, taken together.
             """
@@ -62,7 +62,7 @@ extension Setting {
         Setting(.appKeys, "PLACE", repeatable: true, change: .restart(\.appKeys)) {
             """
             Key set (JWKS) of a login whose tokens the app sends, as a URL or a file: RS256 or ES256. A URL must be https, except on this machine, \
-            and is fetched again after its max-age, at least every day. A file is read again after five minutes. May repeat; \
+            and is fetched again after its max-age, at least every day. A file is read again after five minutes. Can repeat; \
             in the environment and the file a list with commas.
             """
         },
@@ -92,7 +92,7 @@ extension Setting {
         },
         Setting(.servicesFile, "FILE", change: .file(\.servicesFile)) {
             """
-            The services that may get tokens, as JSON. Or a systemd credential named services, of which a change takes \
+            The services that can get tokens, as JSON. Or a systemd credential named services, of which a change takes \
             a restart. Without it the internal listener vends no tokens.
             """
         },

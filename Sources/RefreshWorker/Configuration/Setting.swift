@@ -139,7 +139,7 @@ extension Setting {
         },
         Setting(.clientID, "ID", repeatable: true, change: .reload(.clients, \.clientIDs)) {
             """
-            OAuth client id of the app that obtained the grants. May repeat; in the environment and the file a list \
+            OAuth client id of the app that obtained the grants. Can repeat; in the environment and the file a list \
             with commas. Also GOOGLE_CLIENT_ID, or a systemd credential named client-id with one on each line. A \
             change of the environment or of the credential takes a restart.
             """
@@ -148,7 +148,7 @@ extension Setting {
             """
             File with the secrets of confidential clients; Google's iOS clients do not have one. Each line \
             is a client id, a blank and its secret; with exactly one client id the secret alone is enough. Lines that \
-            begin with # are comments. A secret is sent only with its own client id. A Google client id may stay here after \
+            begin with # are comments. A secret is sent only with its own client id. A Google client id can stay here after \
             it is removed from --client-id: the grants stored for it are still refreshed.
             """
         },
@@ -216,7 +216,7 @@ extension Setting {
             "The interval of summaries in the metrics log; 1 to 86400."
         },
         Setting(.stopDeadline, "SECONDS", default: "20", change: .restart(\.stopDeadline)) {
-            "The time in which a stopping worker may finish requests in flight; 1 to 3600."
+            "The time in which a stopping worker can finish requests in flight; 1 to 3600."
         },
         Setting(.forgetEndedAfter, "DAYS", change: .restart(\.forgetEndedAfter)) {
             """

@@ -242,12 +242,12 @@ extension APIError {
     static let notManager = APIError(
         403,
         "forbidden",
-        #"this service may not manage grants: its entry in the services file needs "manage": true"#
+        #"this service cannot manage grants: its entry in the services file needs "manage": true"#
     )
     static let unmanagedUser = APIError(
         403,
         "forbidden",
-        #"this service may not manage this user: see "users" of its entry in the services file"#
+        #"this service cannot manage this user: see "users" of its entry in the services file"#
     )
     static let noUser = APIError(404, "not_found", "no such user is stored, or the user was deleted")
     static let keptEnded = APIError(

@@ -81,13 +81,13 @@ extension APIError {
     static let notOperator = APIError(
         403,
         "forbidden",
-        #"this service may not look up users: its entry in the services file needs "operator": true"#
+        #"this service cannot look up users: its entry in the services file needs "operator": true"#
     )
     /// The operator must not look up this user.
     static let foreignUser = APIError(
         403,
         "forbidden",
-        #"this service may not look up this user: see "users" of its entry in the services file"#
+        #"this service cannot look up this user: see "users" of its entry in the services file"#
     )
     static let foreignForm = APIError(
         403,

@@ -130,7 +130,7 @@ extension RefreshRules {
         var decision = retry(.clientMismatchUnconfirmed, isUnderstood: false, context)
         decision.alarm = (
             kind: .grantRefused,
-            text: "a grant that used to work answers \(code) while others work; its user may have to sign in again"
+            text: "a grant that used to work answers \(code) while others work; its user might have to sign in again"
         )
         return decision
     }

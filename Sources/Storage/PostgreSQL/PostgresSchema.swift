@@ -172,7 +172,7 @@ struct PostgresSchema {
     private static func cannotUse(_ catalog: Catalog) -> StoreError {
         StoreError(
             .cannotOpen,
-            "The user \(catalog.user) may not use the schema refresh_worker of the database \(catalog.database). As "
+            "The user \(catalog.user) cannot use the schema refresh_worker of the database \(catalog.database). As "
                 + "its owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(catalog.user); and, if another "
                 + "user created the tables, GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(catalog.user);"
         )
@@ -181,7 +181,7 @@ struct PostgresSchema {
     private static func cannotCreate(_ catalog: Catalog) -> StoreError {
         StoreError(
             .cannotOpen,
-            "The user \(catalog.user) may not create the schema refresh_worker in the database \(catalog.database). "
+            "The user \(catalog.user) cannot create the schema refresh_worker in the database \(catalog.database). "
                 + "As the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(catalog.user);"
         )
     }

@@ -165,7 +165,7 @@ enum DatabaseFile {
 
     private static func failure(_ what: String, of path: String, _ code: Int32) -> StoreError {
         let cause = unsafe String(cString: strerror(code))
-        let remedy = "Check that the path is right and that the worker's user may read and write there."
+        let remedy = "Check that the path is right and that the worker's user can read and write there."
         let message = "The database \(path) cannot be used: \(what) fails with \"\(cause)\". \(remedy)"
         return switch code {
         case EACCES, EROFS, EPERM: StoreError(.readOnly, message)

@@ -80,7 +80,7 @@ extension SQLiteStore {
         guard problems.isEmpty else {
             throw StoreError(
                 .corrupt,
-                "The copy of \(source.path) is damaged, so the database itself may be: "
+                "The copy of \(source.path) is damaged, so the database itself might be: "
                     + "\(problems.joined(separator: "; "))"
             )
         }

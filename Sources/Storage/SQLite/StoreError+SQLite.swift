@@ -45,7 +45,7 @@ extension StoreError {
             self.init(
                 .cannotOpen,
                 "\(database.capitalizedFirst) cannot be opened \(cause). Check that its folder exists and that the "
-                    + "worker's user may use it."
+                    + "worker's user can use it."
             )
         case SQLITE_CORRUPT, SQLITE_NOTADB:
             self.init(

@@ -61,7 +61,7 @@ def refuses_to_start(fixture):
     # Before there is a schema, in a database where the user may not create one.
     server.execute("CREATE ROLE stranger LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC")
     stranger = url.replace("postgres://postgres@", "postgres://stranger@")
-    refused(stranger, "stranger may not create the schema", "CREATE SCHEMA refresh_worker AUTHORIZATION stranger")
+    refused(stranger, "stranger cannot create the schema", "CREATE SCHEMA refresh_worker AUTHORIZATION stranger")
 
     server.execute("CREATE ROLE locked LOGIN PASSWORD 'the-right-one'")
     pass_file = fixture.folder / "pgpass"
@@ -73,7 +73,7 @@ def refuses_to_start(fixture):
     refused(url.replace("/postgres?", "/nowhere?"), "The database nowhere on", "does not exist", "Create it")
 
     fixture.run("users", "import", "-", stdin="")
-    refused(stranger, "stranger may not use the schema", "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO stranger")
+    refused(stranger, "stranger cannot use the schema", "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO stranger")
     doctor_advises(fixture, stranger, "stranger may not use them", "GRANT USAGE, CREATE ON SCHEMA")
     server.execute("GRANT USAGE ON SCHEMA refresh_worker TO stranger")
     refused(stranger, "lacks a permission", "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO")

@@ -119,8 +119,8 @@ struct SecretsManagerImportTests {
         #expect(grants.deleted == 2 && grants.json.text.hasSuffix(#""deleted":2}"#))
         #expect(tally.stored == 1 && tally.read == 6)
         let reasons = [
-            "is binary, not text", "may not be read (AccessDeniedException)",
-            "may not be read (for an unknown reason)", "not JSON", "user_id names",
+            "is binary, not text", "cannot be read (AccessDeniedException)",
+            "cannot be read (for an unknown reason)", "not JSON", "user_id names",
         ]
         #expect(tally.reasonLines.count == reasons.count)
         for reason in reasons {
@@ -129,7 +129,7 @@ struct SecretsManagerImportTests {
         let words = [
             "secret 'gmail/user/binary': is binary, not text", "secret 'gmail/user/broken': not JSON",
             "secret 'gmail/user/impostor': user_id names another user than the secret's name",
-            "secret 'gmail/user/denied': may not be read (AccessDeniedException)",
+            "secret 'gmail/user/denied': cannot be read (AccessDeniedException)",
         ]
         #expect(zip(fixture.reports, words).allSatisfy { $0.hasPrefix($1) }, "\(fixture.reports)")
         #expect(!fixture.reports.joined().contains("HIDDEN"))

@@ -8,7 +8,7 @@ import Telemetry
 
 /// The checks of files other than the database, and of this machine's clocks.
 extension Doctor {
-    static let folderAdvice = "check that the worker's user may enter its folders"
+    static let folderAdvice = "check that the worker's user can enter its folders"
 
     func fileChecks() -> [Check] {
         [configurationFile, keyRing, clientSecret, certificates, metricsLog, credentials].compactMap(\.self)
@@ -28,10 +28,10 @@ extension Doctor {
             }
             guard status.kind != .folder else { return .fault("\(path) is a folder", "name a file") }
             guard status.permissions & 0o022 == 0 || status.kind == .other else {
-                return .warning("\(path) may be changed by others (mode \(status.mode))", "run: chmod go-w \(path)")
+                return .warning("\(path) can be changed by others (mode \(status.mode))", "run: chmod go-w \(path)")
             }
             guard status.owner == 0 || status.owner == geteuid() else {
-                return .warning("\(path) may be changed by user id \(status.owner)", "run: chown root \(path)")
+                return .warning("\(path) can be changed by user id \(status.owner)", "run: chown root \(path)")
             }
             guard status.permissions & 0o007 == 0 || !holdsPassword(path) else {
                 let finding = "\(path) can be read by others (mode \(status.mode)) and holds the database's password"
@@ -96,7 +96,7 @@ extension Doctor {
     }
 
     private var metricsLog: Check {
-        check("metrics log", orElse: "check the path, and that the worker's user may enter its folders") {
+        check("metrics log", orElse: "check the path, and that the worker's user can enter its folders") {
             guard case .file(let path) = configuration.metricsLog else { return .ok("goes to standard output") }
             guard try FileStatus.of(path) == nil else {
                 return FileStatus.mayWrite(path)

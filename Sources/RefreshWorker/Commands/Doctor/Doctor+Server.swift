@@ -45,7 +45,7 @@ extension Doctor {
             return .fault("\(name), is a standby and takes no writes", "name the primary, or all servers")
         }
         if let command = facts.writableBy { return .fault("\(name), takes no writes", "run there: \(command)") }
-        return facts.isDurable ? .ok(name) : .warning("\(name), may lose committed data", "set fsync = on there")
+        return facts.isDurable ? .ok(name) : .warning("\(name), can lose committed data", "set fsync = on there")
     }
 
     private static func connection(_ facts: ServerFacts, _ address: DatabaseAddress) -> Check {
@@ -67,13 +67,13 @@ extension Doctor {
             // The rights are known even for tables that this user cannot read.
             guard facts.lackingRights.isEmpty else {
                 let advice = "as their owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(user); \(grant)"
-                return .fault("\(user) may not use them", advice)
+                return .fault("\(user) cannot use them", advice)
             }
             guard !facts.mayCreateSchema else {
                 return .warning("missing: the worker creates them at its first start, as \(user)")
             }
             let advice = "as the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(user);"
-            return .fault("missing, or \(user) may not use them", advice)
+            return .fault("missing, or \(user) cannot use them", advice)
         }
         guard facts.lackingRights.isEmpty else {
             let names = facts.lackingRights.prefix(3).joined(separator: ", ")

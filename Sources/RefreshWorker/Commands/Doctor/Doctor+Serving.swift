@@ -138,7 +138,7 @@ extension Doctor {
             return .ok("\(address) is free")
         } catch {
             guard !error.isAddressInUse else { return .ok("\(address) is in use: by the worker, if it runs") }
-            return .fault("\(error)", "name an address of this machine, and a port that the worker's user may open")
+            return .fault("\(error)", "name an address of this machine, and a port that the worker's user can open")
         }
     }
 

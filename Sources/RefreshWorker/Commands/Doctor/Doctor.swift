@@ -67,7 +67,7 @@ struct Doctor: Sendable {
             checks = try SpilledFile.list(in: location).map { .warning($0.sentence(at: context.time.now)) }
             if checks.isEmpty { checks = [.ok("none in \(location.folder)")] }
         } catch {
-            let advice = "let the worker's user read the folder, which may hold results that were not stored"
+            let advice = "let the worker's user read the folder, which might hold results that were not stored"
             checks = [.warning("\(error)", advice)]
         }
         return checks.map { $0.named("spill files") }

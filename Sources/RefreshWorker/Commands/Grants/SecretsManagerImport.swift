@@ -101,7 +101,7 @@ struct SecretsManagerImport: RecordImport {
             return nil
         }
         let isName = (1...64).contains(code.utf8.count) && code.allSatisfy { $0.isASCII && $0.isLetter }
-        let problem = InputError("may not be read (\(isName ? code : "for an unknown reason"))")
+        let problem = InputError("cannot be read (\(isName ? code : "for an unknown reason"))")
         return ImportReading(place: Self.place(of: members["SecretId"]?.string ?? ""), result: .failure(problem))
     }
 

@@ -8,10 +8,10 @@ extension Command {
         words: ["keys", "retire"],
         summary: "retire an old key, and remove it a day later",
         discussion: """
-            The key opens tokens for one more day but does not seal, because results that it sealed may still wait to \
+            The key opens tokens for one more day but does not seal, because results that it sealed might still wait to \
             be stored. After that day the same command, or keys rotate, removes it from the file. The command exits \
             with 75 while a stored token is sealed with the key or a live worker seals with it, and with 65 if the \
-            ring does not contain it. Backups of the database from before may still need it.
+            ring does not contain it. Backups of the database from before might still need it.
 
             Workers do not run without a key that seals stored tokens. If such a key is lost permanently, --lost lets \
             them run: its tokens stay unreadable, and their users must sign in again.
@@ -92,7 +92,7 @@ enum KeyRetirement: Equatable, Sendable {
         case .retired(let end):
             """
             retired key \(id) in \(path): it opens tokens for one more day, and does not seal
-            Results that it sealed may still wait to be stored. After \(end.iso8601Seconds) run this command \
+            Results that it sealed might still wait to be stored. After \(end.iso8601Seconds) run this command \
             again, or keys rotate, to remove it from the file.
             """
         case .removed:

@@ -105,7 +105,7 @@ extension Command {
             throw CommandError(
                 .cannotCreate,
                 """
-                \(file) cannot be created, because user \(BackupArchive.nameOfCurrentUser) may not write in \(folder): \
+                \(file) cannot be created, because user \(BackupArchive.nameOfCurrentUser) cannot write in \(folder): \
                 choose another folder
                 """
             )

@@ -62,7 +62,7 @@ extension Command {
             }
             guard let to = try await context.open(target, time: CommandContext.clock(of: target), makesTables: true)
             else {
-                preconditionFailure("a database that may be created is never missing")
+                preconditionFailure("a database that can be created is never missing")
             }
             return try await CommandContext.using(to) { try await copy(from, source, into: to, target, in: context) }
         }

@@ -10,7 +10,7 @@ extension Command {
         discussion: """
             Each line is a JSON object with user_id and optionally email, email_verified, name, picture, \
             google_user_id, is_active, last_login, and created_on or created_at: a date such as 2026-01-31, a time \
-            such as 2026-01-31T12:00:00Z, or seconds since 1970. With a date in created_on, created_at may be a time \
+            such as 2026-01-31T12:00:00Z, or seconds since 1970. With a date in created_on, created_at can be a time \
             of day in UTC. It also reads objects over several lines, one array around all objects, and rows of a \
             DynamoDB export ({"Item": {"UserID": {"S": …}}}), with or without Item.
 

@@ -10,7 +10,7 @@ extension CommandContext {
     func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any Store {
         let store = try await open(configuration.database, time: time, makesTables: true, onUpgrade: onUpgrade)
         guard let store else {
-            preconditionFailure("a database that may be created cannot be missing")
+            preconditionFailure("a database that can be created is never missing")
         }
         return try await usable(store, for: .changing)
     }

@@ -80,7 +80,7 @@ extension CommandContext {
                 .inputOutput,
                 """
                 results wait in \(path), which cannot be read: \(error). See that it is a regular file that this user owns, and try \
-                again: its refresh tokens may be newer than those in the database
+                again: its refresh tokens might be newer than those in the database
                 """
             )
         }
