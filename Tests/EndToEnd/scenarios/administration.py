@@ -95,7 +95,7 @@ def repeats(fixture, accounts):
     told = fixture.run("grants", "import", "-", "--replace", stdin=line)
     assert "user 'ray' is stored already: kept" in told.stderr, "nor does a repeated import"
     told = fixture.run("grants", "add", "ray", stdin=grant["refresh_token"]).stdout
-    assert told.startswith("kept ray: active"), f"nor does a command: {told}"
+    assert told.startswith("kept 'ray': active"), f"nor does a command: {told}"
     accounts.expire("ray")
     manage(accounts, "POST", "/v1/grants/ray/retry").expect(200)
     wait_for(
