@@ -5,10 +5,15 @@ private import Glibc
 
 /// libmicrohttpd's threads and connections.
 ///
+/// Each thread is a daemon of its own, on the same socket. In a pool of threads, version 0.9.75 can abort the process
+/// when it is quiesced: a thread that has just removed the socket from its set makes `MHD_quiesce_daemon` fail
+/// (https://github.com/Karlson2k/libmicrohttpd/blob/v0.9.75/src/microhttpd/daemon.c#L5531). Daemons without a pool allow
+/// for that.
+///
 /// `@unchecked Sendable`: libmicrohttpd lets any thread quiesce and stop a daemon, and ``HTTPServer`` calls each once.
 @safe
 final class MicroHTTPDaemon: @unchecked Sendable {
-    private let pointer: OpaquePointer
+    private let threads: [OpaquePointer]
     private let listener: Int32
     private let file: UnixSocketFile?
     private let isShared: Bool
@@ -30,17 +35,13 @@ final class MicroHTTPDaemon: @unchecked Sendable {
             unsafe MHD_OptionItem(option: option, value: value, ptr_value: nil)
         }
         var options = unsafe [
+            option(.CONNECTION_LIMIT, 0),
             option(.LISTEN_SOCKET, Int(listener.descriptor)),
-            option(.CONNECTION_LIMIT, configuration.maximumConnections),
             // The request's head, the list of its fields and the response's head must fit.
             option(.CONNECTION_MEMORY_LIMIT, 2 * configuration.limits.headBytes),
         ]
         // Not the default: it refuses a request without Host or with a misplaced space, as RFC 9112 requires.
         unsafe options.append(option(.STRICT_FOR_CLIENT, 1))
-        // libmicrohttpd warns about a pool of one thread. Without a pool it uses one thread anyway.
-        if configuration.threads > 1 {
-            unsafe options.append(option(.THREAD_POOL_SIZE, configuration.threads))
-        }
         var flags =
             MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_EPOLL.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
         if configuration.certificate != nil {
@@ -61,23 +62,33 @@ final class MicroHTTPDaemon: @unchecked Sendable {
         // The reference for the callbacks. `end` releases it.
         unsafe self.server = Unmanaged.passRetained(server)
         let context = unsafe self.server.toOpaque()
-        let started = unsafe shim_start_daemon(
-            flags,
-            admits,
-            accessed,
-            requestLineRead,
-            completed,
-            connectionChanged,
-            context,
-            &options
-        )
-        guard let started = unsafe started else {
-            let reason = errno
-            unsafe self.server.release()
-            // libmicrohttpd does not say whether it has closed the listening socket, so the socket is left as it is.
-            throw HTTPServerError(code: .cannotStart, message: "libmicrohttpd did not start", systemError: reason)
+        var threads: [OpaquePointer] = unsafe []
+        for number in 0..<configuration.threads {
+            let (share, rest) = configuration.maximumConnections.quotientAndRemainder(dividingBy: configuration.threads)
+            unsafe options[0].value = max(1, share + (number < rest ? 1 : 0))
+            let started = unsafe shim_start_daemon(
+                flags,
+                admits,
+                accessed,
+                requestLineRead,
+                completed,
+                connectionChanged,
+                context,
+                &options
+            )
+            guard let started = unsafe started else {
+                let reason = errno
+                for index in unsafe threads.indices {
+                    _ = unsafe MHD_quiesce_daemon(threads[index])
+                    unsafe MHD_stop_daemon(threads[index])
+                }
+                unsafe self.server.release()
+                // libmicrohttpd does not say whether it has closed the listening socket, so the socket is left as it is.
+                throw HTTPServerError(code: .cannotStart, message: "libmicrohttpd did not start", systemError: reason)
+            }
+            unsafe threads.append(started)
         }
-        unsafe pointer = unsafe started
+        unsafe self.threads = threads
         self.listener = listener.descriptor
         file = listener.file
         isShared = listener.isShared
@@ -86,7 +97,7 @@ final class MicroHTTPDaemon: @unchecked Sendable {
     func stopListening() {
         // MHD_quiesce_daemon gives the listening socket back to its owner. The threads might still use its number until
         // they have ended, so it is not closed before then. After the shutdown it refuses new clients at once.
-        _ = unsafe MHD_quiesce_daemon(pointer)
+        for index in unsafe threads.indices { _ = unsafe MHD_quiesce_daemon(threads[index]) }
         file?.remove()
         // A shared socket keeps listening: its clients wait for the next process.
         if !isShared { ListeningSocket.shutDown(listener) }
@@ -96,7 +107,7 @@ final class MicroHTTPDaemon: @unchecked Sendable {
     func end() async {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [self] in
-                unsafe MHD_stop_daemon(pointer)
+                for index in unsafe threads.indices { unsafe MHD_stop_daemon(threads[index]) }
                 close(listener)
                 unsafe server.release()
                 continuation.resume()

@@ -149,6 +149,27 @@ struct LifecycleTests {
         #expect(server.openRequests == 0)
     }
 
+    @Test("Stopping ends while clients keep every thread busy", arguments: [1, 4])
+    func busyStop(threads: Int) async throws {
+        for _ in 0..<100 {
+            let answered = Event()
+            let server = try HTTPServer(configuration: .init(threads: threads)) { _ in .respond(.text("x")) }
+            await withTaskGroup { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        guard let client = try? RawClient(port: server.port) else { return }
+                        repeat {
+                            await client.send(Self.get)
+                            answered.happen()
+                        } while await client.answer() != nil
+                    }
+                }
+                await answered.wait(times: 40)
+                await server.stop(within: .zero)
+            }
+        }
+    }
+
     @Test("Stopping closes connections whose response is late, and cancels their handlers")
     func deadline() async throws {
         let arrived = Event()
