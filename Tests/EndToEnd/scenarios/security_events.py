@@ -56,7 +56,7 @@ def scenario(fixture):
         "a suspended grant is shown as not connected"
     )
     send(type="account-enabled", email="ada@gmail.com")[1].expect(202)
-    wait_for(lambda: fixture.grants()["u-1"]["state"] == "active", 60, "the probe finds the account enabled", pause=0.02)
+    wait_for(lambda: fixture.grants()["u-1"]["state"] == "active", 60, "the account is enabled again", pause=0.02)
     send(type="account-credential-change-required", email="ada@gmail.com")[1].expect(202)
     send(type="verification", state="hello", aud=CLIENT)[1].expect(202)
     send(type="tokens-revoked", email="ada@gmail.com", **just_now())[1].expect(202)
