@@ -17,7 +17,7 @@ SOURCES := $(shell find -L Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build pages test sanitize sanitized sanitized-tests trials fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package release release-check release-programs tested install \
+.PHONY: run build pages test sanitize sanitized sanitized-tests rest fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package release release-check release-programs tested install \
 	uninstall deb clean bench bench-check fleet help toolchain packages FORCE
 
 help: ## list the targets
@@ -91,22 +91,23 @@ check: toolchain packages ## run everything that a change must pass
 	@$(CHECK) --jobs=2 lint release-programs
 # The scenarios mostly wait. Beside them the tests are built, at the lowest priority, and openapi runs.
 	@NEXT_WORKER=none $(CHECK) --jobs=3 scenarios openapi sanitized
-# The tests need both processors, and what runs beside them waits half of its time.
-	@$(CHECK) --jobs=2 sanitized-tests trials
+# The sanitized tests and the rest each leave one of two processors idle for half of the time, so they run side by side.
+	@$(CHECK) --jobs=2 sanitized-tests rest
 
 sanitized: toolchain packages
 	@mkdir -p .build
 	@nice -n 19 scripts/build-sanitized >.build/sanitized.log || { cat .build/sanitized.log; exit 1; }
 
 sanitized-tests: toolchain packages
-	+@nice -n 5 $(CHECK) sanitize fuzz
+	+@nice -n 5 $(CHECK) --jobs=1 sanitize fuzz
 
+# `+` because make does not see the $(MAKE) inside $(CHECK), and one goal after the other: two would share a build folder.
 # The upgrades need a debug build as the next version, and that of .build/debug can be of another commit.
-trials: toolchain packages
-	+@$(CHECK) faults-short
+rest: toolchain packages
+	+@$(CHECK) --jobs=1 faults-short
 	+@NEXT_WORKER=$(CURDIR)/.build/address/debug/refresh-worker ASAN_OPTIONS=detect_leaks=0 \
-		$(CHECK) scenarios SCENARIOS='rolling_upgrade upgrade_on_one_machine'
-	+@$(CHECK) release check-units check-alerts check-docs check-package bench-check
+		$(CHECK) --jobs=1 scenarios SCENARIOS='rolling_upgrade upgrade_on_one_machine'
+	+@$(CHECK) --jobs=1 release check-units check-alerts check-docs check-package bench-check
 
 format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks Examples

@@ -134,7 +134,7 @@ extension OpenFile {
     }
 }
 
-/// Gives a complete file its name, which no other file has, in place of a temporary one.
+/// Renames a complete temporary file, and never replaces another file.
 ///
 /// By a hard link, because a rename replaces a file that has appeared since a check. A file system without hard links,
 /// such as FAT, leaves no other way.

@@ -8,13 +8,15 @@ private import Glibc
 /// Each thread is a daemon of its own, on the same socket. In a pool of threads, version 0.9.75 can abort the process
 /// when it is quiesced: a thread that has just removed the socket from its set makes `MHD_quiesce_daemon` fail
 /// (https://github.com/Karlson2k/libmicrohttpd/blob/v0.9.75/src/microhttpd/daemon.c#L5531). Daemons without a pool allow
-/// for that.
+/// for that, except between two adjacent checks of a thread. Each has its own descriptor of the socket, because one that
+/// does not start closes it.
 ///
 /// `@unchecked Sendable`: libmicrohttpd lets any thread quiesce and stop a daemon, and ``HTTPServer`` calls each once.
 @safe
 final class MicroHTTPDaemon: @unchecked Sendable {
-    private let threads: [OpaquePointer]
-    private let listener: Int32
+    private let daemons: [OpaquePointer]
+    /// Descriptors of the one listening socket, the first as it was given.
+    private let listeners: [Int32]
     private let file: UnixSocketFile?
     private let isShared: Bool
     private let server: Unmanaged<HTTPServer>
@@ -35,8 +37,9 @@ final class MicroHTTPDaemon: @unchecked Sendable {
             unsafe MHD_OptionItem(option: option, value: value, ptr_value: nil)
         }
         var options = unsafe [
+            // The first two are set below, for each daemon.
             option(.CONNECTION_LIMIT, 0),
-            option(.LISTEN_SOCKET, Int(listener.descriptor)),
+            option(.LISTEN_SOCKET, 0),
             // The request's head, the list of its fields and the response's head must fit.
             option(.CONNECTION_MEMORY_LIMIT, 2 * configuration.limits.headBytes),
         ]
@@ -62,34 +65,41 @@ final class MicroHTTPDaemon: @unchecked Sendable {
         // The reference for the callbacks. `end` releases it.
         unsafe self.server = Unmanaged.passRetained(server)
         let context = unsafe self.server.toOpaque()
-        var threads: [OpaquePointer] = unsafe []
+        var daemons: [OpaquePointer] = unsafe []
+        var listeners = [listener.descriptor]
         for number in 0..<configuration.threads {
             let (share, rest) = configuration.maximumConnections.quotientAndRemainder(dividingBy: configuration.threads)
+            if number > 0 { listeners.append(fcntl(listener.descriptor, F_DUPFD_CLOEXEC, 0)) }
+            unsafe options[1].value = Int(listeners[number])
             unsafe options[0].value = max(1, share + (number < rest ? 1 : 0))
-            let started = unsafe shim_start_daemon(
-                flags,
-                admits,
-                accessed,
-                requestLineRead,
-                completed,
-                connectionChanged,
-                context,
-                &options
-            )
+            // Without a socket libmicrohttpd would open one of its own.
+            var started: OpaquePointer?
+            if listeners[number] >= 0 {
+                unsafe started = shim_start_daemon(
+                    flags,
+                    admits,
+                    accessed,
+                    requestLineRead,
+                    completed,
+                    connectionChanged,
+                    context,
+                    &options
+                )
+            }
             guard let started = unsafe started else {
                 let reason = errno
-                for index in unsafe threads.indices {
-                    _ = unsafe MHD_quiesce_daemon(threads[index])
-                    unsafe MHD_stop_daemon(threads[index])
+                for index in unsafe daemons.indices {
+                    _ = unsafe MHD_quiesce_daemon(daemons[index])
+                    unsafe MHD_stop_daemon(daemons[index])
                 }
                 unsafe self.server.release()
                 // libmicrohttpd does not say whether it has closed the listening socket, so the socket is left as it is.
                 throw HTTPServerError(code: .cannotStart, message: "libmicrohttpd did not start", systemError: reason)
             }
-            unsafe threads.append(started)
+            unsafe daemons.append(started)
         }
-        unsafe self.threads = threads
-        self.listener = listener.descriptor
+        unsafe self.daemons = daemons
+        self.listeners = listeners
         file = listener.file
         isShared = listener.isShared
     }
@@ -97,18 +107,18 @@ final class MicroHTTPDaemon: @unchecked Sendable {
     func stopListening() {
         // MHD_quiesce_daemon gives the listening socket back to its owner. The threads might still use its number until
         // they have ended, so it is not closed before then. After the shutdown it refuses new clients at once.
-        for index in unsafe threads.indices { _ = unsafe MHD_quiesce_daemon(threads[index]) }
+        for index in unsafe daemons.indices { _ = unsafe MHD_quiesce_daemon(daemons[index]) }
         file?.remove()
         // A shared socket keeps listening: its clients wait for the next process.
-        if !isShared { ListeningSocket.shutDown(listener) }
+        if !isShared { ListeningSocket.shutDown(listeners[0]) }
     }
 
     /// Joins the threads, which blocks briefly, and closes every connection.
     func end() async {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [self] in
-                for index in unsafe threads.indices { unsafe MHD_stop_daemon(threads[index]) }
-                close(listener)
+                for index in unsafe daemons.indices { unsafe MHD_stop_daemon(daemons[index]) }
+                for listener in listeners { close(listener) }
                 unsafe server.release()
                 continuation.resume()
             }

@@ -93,8 +93,13 @@ struct ListeningTests {
     @Test("Of servers that start at once on a stale socket file, one listens")
     func staleSocketOfTwo() async throws {
         try await withFolder { path in
+            let address = try #require(SocketAddress(path: path))
             for _ in 0..<2000 {
-                close(try ListeningSocket(.unix(path: path, mode: 0o600)).descriptor)
+                // Bound and never listening: a program that another test starts now would keep a listener open.
+                unlink(path)
+                let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+                try #require(address.bind(stale))
+                close(stale)
                 let listeners = await withTaskGroup { group in
                     for _ in 0..<2 { group.addTask { try? ListeningSocket(.unix(path: path, mode: 0o600)).descriptor } }
                     return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }

@@ -238,6 +238,25 @@ struct AccountDeletionTests {
         }
     }
 
+    @Test("A token that a user left is remembered too if version 0.1.0 recorded it", arguments: StoreKind.allCases)
+    func formerRecord(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let grant = try Sample.grant(1)
+            let marks = TokenMarks(of: Secret("1//0"))
+            let token = Grant.RefreshToken(sealed: try Sample.sealed("token"), marks: marks)
+            try await store.transact { transaction in
+                for text in ["left-refresh-token:\(grant.id):\(Hexadecimal.encode(marks.digest.bytes))", "event"] {
+                    _ = try transaction.record(securityEvent: text, at: start)
+                }
+            }
+            let end = start + Retention.securityEvents + .milliseconds(1)
+            #expect(try await store.removeExpired(at: end).securityEvents == 1)
+            #expect(try await store.removeExpired(at: end + Retention.securityEvents) == RemovedCounts())
+            let isRemembered = try await store.transact { try $0.hasLeft(token, of: grant) }
+            #expect(isRemembered)
+        }
+    }
+
     @Test("One clean-up removes a bounded number, and reports that there is more", arguments: StoreKind.allCases)
     func bound(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in

@@ -101,6 +101,7 @@ extension SQLiteQueryPlanTests {
             (SQLQuery.removeExpiredSuccessors, ["sessions_with_successor (successor_until<?)"]),
             (SQLQuery.removeFutureSuccessors, ["sessions_with_successor (successor_until>?)"]),
             (SQLQuery.removeOldSecurityEvents, ["security_events_by_time (at<?)"]),
+            (SQLQuery.keepLeftTokens, ["security_events_by_time (at<?)"]),
             (SQLQuery.trimSecurityEvents, ["security_events USING PRIMARY KEY (jti>? AND jti<?)"]),
             (SQLQuery.removeOldNotices, ["notices_settled (<expr><?)"]),
             (

@@ -111,9 +111,9 @@ enum SettingValue {
         }
     }
 
-    /// Parses elements separated by commas, each of which an error calls `kind`.
+    /// Parses elements separated by commas.
     ///
-    /// Blanks around them and a trailing comma are allowed.
+    /// Errors name them by `kind`, as in "client id". Blanks around them and a trailing comma are allowed.
     static func list<Element>(
         _ text: String,
         of kind: String,

@@ -156,7 +156,9 @@ package struct ImportedGrantWriter: Sendable {
         let token = reconnection.incoming.refreshToken
         if try transaction.hasLeft(token, of: grant) { return .keptEnded }
         guard try transaction.hasSpent(token, of: grant) else { return nil }
-        return grant.wasEndedByUser ? .keptEnded : .kept
+        if grant.wasEndedByUser { return .keptEnded }
+        // A grant that has ended loses nothing by another try.
+        return grant.state.endsRefreshes ? nil : .kept
     }
 
     private func prepare(_ item: PendingGrant, at now: Timestamp) async throws -> Preparation {

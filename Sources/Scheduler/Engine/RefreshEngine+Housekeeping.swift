@@ -191,9 +191,8 @@ struct ClockMonitor: Sendable {
         last.map { reading.now - max(.zero, unexplained + Self.unexplained(from: $0, to: reading)) }
     }
 
-    /// Returns how far the wall clock moved beyond the time that is known to have passed.
-    ///
-    /// While the machine was off, no time is known to have passed.
+    /// Like ``step(from:to:)``, but counts all of the time while the machine was off, and ignores what is within the
+    /// tolerance.
     private static func unexplained(from former: ClockReading, to reading: ClockReading) -> Duration {
         let passed = former.bootID == reading.bootID ? reading.sinceBoot - former.sinceBoot : .zero
         let difference = reading.now - former.now - passed

@@ -320,7 +320,7 @@ extension StoreTransaction {
         }
     }
 
-    private static func prefix(of grant: GrantID) -> String { "\(Retention.leftToken)\(grant):" }
+    private static func prefix(of grant: GrantID) -> String { "\(Retention.leftTokenPrefix)\(grant):" }
 }
 
 /// The Cloud project of client ids.

@@ -102,7 +102,7 @@ package enum Retention {
     /// Longer than any database is used: a token that a user left is remembered until the user is deleted.
     static let leftTokens: Duration = .seconds(1000 * 365 * 86_400)
     /// The beginning of the identifier of such a token.
-    static let leftToken = "left-refresh-token:"
+    static let leftTokenPrefix = "left-refresh-token:"
     /// As many as live at Google for one account and client: the next one ends the oldest
     /// (https://developers.google.com/identity/protocols/oauth2#expiration).
     static let leftTokensPerGrant = 100

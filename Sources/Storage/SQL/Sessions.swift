@@ -90,6 +90,14 @@ extension SQLQuery {
                 ORDER BY at DESC LIMIT 1 OFFSET $3)
         """
     )
+    /// Version 0.1.0 recorded tokens that users left for as long as security events.
+    static let keepLeftTokens = SQLQuery(
+        "keep left tokens",
+        """
+        UPDATE refresh_worker.security_events SET at = at + \(Retention.leftTokens.wholeMilliseconds)
+        WHERE at < $1 AND substr(jti, 1, \(Retention.leftTokenPrefix.utf8.count)) = '\(Retention.leftTokenPrefix)'
+        """
+    )
     static let removeOldSecurityEvents = securityEvents.deleteSome("remove old security events", where: "at < $1")
 }
 
@@ -130,9 +138,11 @@ extension SQLStore {
             ] + Self.removeTombstones.map { remove($0, end) },
             [.exclusive, .wipes]
         )
+        let endOfEvents = end - Retention.securityEvents
         let old = try await change(
             [
-                remove(.removeOldSecurityEvents, end - Retention.securityEvents),
+                SQLStatement(.keepLeftTokens, .time(endOfEvents)),
+                remove(.removeOldSecurityEvents, endOfEvents),
                 remove(.removeOldNotices, end - Retention.notices),
             ],
             .exclusive
@@ -140,8 +150,8 @@ extension SQLStore {
         return RemovedCounts(
             sessions: secret[0],
             successors: secret[1] + secret[2],
-            securityEvents: old[0],
-            notices: old[1],
+            securityEvents: old[1],
+            notices: old[2],
             users: secret.last ?? 0
         )
     }

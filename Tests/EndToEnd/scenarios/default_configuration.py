@@ -72,7 +72,7 @@ def import_as_root(machine, fixture):
     assert len(machine.run("grants", "list", "--json").stdout.splitlines()) == 3, "the grants are stored"
     machine.run("backup", "/var/lib/refresh-worker/backup.sqlite")
     refused = machine.run("--config", CONFIGURATION, "backup", "/var/backup.sqlite", expect=73).stderr
-    assert "user refresh-worker may not write in /var" in refused, f"it names the user that root became: {refused}"
+    assert "user refresh-worker cannot write in /var" in refused, f"it names the user that root became: {refused}"
     machine.run("--run-once")
     assert machine.owners() == {SERVICE}, "everything that root's commands have made belongs to the service's user"
     os.chown(machine.path("/var/lib/refresh-worker"), 0, SERVICE)

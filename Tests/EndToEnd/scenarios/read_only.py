@@ -74,10 +74,10 @@ def refuses_to_start(fixture):
 
     fixture.run("users", "import", "-", stdin="")
     refused(stranger, "stranger cannot use the schema", "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO stranger")
-    doctor_advises(fixture, stranger, "stranger may not use them", "GRANT USAGE, CREATE ON SCHEMA")
+    doctor_advises(fixture, stranger, "stranger cannot use them", "GRANT USAGE, CREATE ON SCHEMA")
     server.execute("GRANT USAGE ON SCHEMA refresh_worker TO stranger")
     refused(stranger, "lacks a permission", "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO")
-    doctor_advises(fixture, stranger, "stranger may not use them", "GRANT ALL ON ALL TABLES")
+    doctor_advises(fixture, stranger, "stranger cannot use them", "GRANT ALL ON ALL TABLES")
     version = server.query("SELECT version FROM refresh_worker.schema_version")[0]["version"]
     server.execute(f"UPDATE refresh_worker.schema_version SET version = {version + 1}")
     refused(url, f"schema version {version + 1}", f"up to {version}", "Upgrade refresh-worker")

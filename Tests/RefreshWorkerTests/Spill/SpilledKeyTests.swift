@@ -93,7 +93,7 @@ struct SpilledKeyTests {
         }
     }
 
-    @Test("do not stop a worker for which the key was given up, and the file stays in case the key is found")
+    @Test("do not stop a worker for which the key was given up, and the file is set aside in case the key is found")
     func givenUp() async throws {
         try await withFile { fixture, path, key in
             try FileManager.default.copyItem(atPath: fixture.keyFile, toPath: fixture.path("complete"))
@@ -102,11 +102,11 @@ struct SpilledKeyTests {
             #expect(try await refusal(context) != nil)
             #expect(try await context.run(["keys", "retire", "\(key)", "--lost"]) == .success)
             #expect(try await refusal(context) == nil)
-            #expect(try FileStatus.of(path) != nil)
+            #expect(try FileStatus.of(path) == nil)
 
             let complete = try fixture.context([(.keyFile, fixture.path("complete"))])
-            #expect(try await refusal(complete) == nil)
-            #expect(try FileStatus.of(path) == nil)
+            #expect(try await complete.run(["results", "recover", SpillLocation.setAside(path)]) == .success)
+            #expect(try FileStatus.of(SpillLocation.setAside(path)) == nil)
         }
     }
 }

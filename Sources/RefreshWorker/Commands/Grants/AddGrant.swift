@@ -13,7 +13,8 @@ extension Command {
         discussion: """
             Reads either a refresh token alone, or the JSON of a grant (access_token, refresh_token, expires_at, scope \
             and so on), from standard input or from a file. It is never an argument, because every user of the machine \
-            can read those. A grant that the user already has is replaced.
+            can read those. A grant that the user already has is replaced, unless a refresh has replaced this refresh \
+            token.
             """,
         operands: [.user("the user of the grant, by the backend's id")],
         options: [

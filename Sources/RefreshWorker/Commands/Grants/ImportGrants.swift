@@ -25,9 +25,10 @@ extension Command {
 
             Invalid lines are reported with their number and skipped; valid ones are stored. An existing grant is \
             kept, and reported, unless --replace is given. A grant that its user ended, here or at Google, is replaced \
-            only by a line with a new refresh token. A refresh token that its user replaced or ended here does not \
-            come back: the last 100 of each user are remembered until the user is deleted. An interrupted import can \
-            be started again. The profile shows the name in google_name while the user has none.
+            only by a line with a new refresh token. A refresh token that its user replaced or ended here, or that a \
+            refresh has replaced, does not come back: the last 100 of each user are remembered until the user is \
+            deleted. An interrupted import can be started again. The profile shows the name in google_name while the \
+            user has none.
 
             With --from aws-secrets-manager the file is the output of aws secretsmanager batch-get-secret-value or \
             get-secret-value. Each secret whose name begins with the prefix is a grant, and the rest of its name is \

@@ -193,7 +193,7 @@ final class BlockingCallQueue: Sendable {
 enum DatabaseAccess {
     case reading
     case changing
-    /// As `changing`, although spilled results need a key that the ring lacks.
+    /// As `changing`, but goes on if spilled results cannot be stored.
     case givingUpKeys
 }
 

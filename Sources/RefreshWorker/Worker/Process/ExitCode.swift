@@ -37,7 +37,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .internalFailure: "a defect of this program; please report it"
         case .cannotCreate: "an output file cannot be created"
         case .inputOutput: "reading or writing failed, for instance a full disk, or a database out of reach"
-        case .leftForLater: "grants remain due, or the database is busy: try again later"
+        case .leftForLater: "grants remain due, the database is busy, or a grant changed during a question: try again"
         case .userMustAct: "the user must act: sign in again, or have the grant unblocked"
         case .configuration: "the configuration is wrong: a setting, the key ring or the database"
         case .hungUp: "SIGHUP stopped the command"

@@ -7,7 +7,8 @@ import Telemetry
 /// Finds spill files and stores their results before any other use of the database.
 ///
 /// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
-/// deleted. One that needs another key ring stays in place, so that the first start with that ring recovers it.
+/// deleted. One that needs another key ring stays in place until that key is given up, so that the first start with that
+/// ring recovers it.
 extension CommandContext {
     /// The time to wait for a file that another process recovers or still writes.
     private static let lockTimeout: Duration = .seconds(10)
@@ -22,16 +23,11 @@ extension CommandContext {
                 diagnostics.warning("a spill file is in use by another process, which recovers it", ["file": path])
                 continue
             }
-            guard missingKeys.isEmpty else {
+            if !missingKeys.isEmpty {
                 // A key that was given up (keys retire --lost) must not stop the work for the other grants.
                 let inUse = if let fit { fit.keyIDs } else { try await Array(store.keysInUse().keys) }
                 let needed = missingKeys.intersection(inUse)
                 guard needed.isEmpty else { throw CommandError(resultsIn: path, need: needed, of: vault) }
-                diagnostics.error(
-                    "results wait for a key that was given up: delete the file if its key ring will not be found",
-                    ["file": path, "error": problem ?? "", "stored": "\(summary.stored)"]
-                )
-                continue
             }
             guard let problem else {
                 try SpillFile.remove(path)
@@ -132,9 +128,9 @@ extension CommandError {
         self.init(
             .configuration,
             """
-            results wait in \(path), and \(vault.ring.name) does not open what was sealed with \(ids): put the key ring that \
-            does in its place, since the refresh tokens that wait may be newer than those in the database; if a key is \
-            lost for good, run: refresh-worker keys retire --lost ID
+            results wait in \(path), sealed with \(ids), and \(vault.ring.name) does not open them: put back the key ring \
+            that does, because the refresh tokens that wait might be newer than the stored ones; if a key is lost for \
+            good, run: refresh-worker keys retire --lost ID
             """
         )
     }
