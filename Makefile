@@ -30,7 +30,7 @@ pages test sanitize fleet: PURPOSE := test
 check scenarios faults faults-short openapi: PURPOSE := check
 bench bench-check: PURPOSE := bench
 # Another commit than that of `make release` would compile the program again.
-bench bench-check: export REFRESH_WORKER_COMMIT = $(COMMIT)
+bench bench-check: export RELEASE_COMMIT = $(COMMIT)
 
 run: toolchain packages ## start the worker: with Google if GOOGLE_CLIENT_ID is set, otherwise a demo against a fake Google server
 	@BUILD_FLAGS='$(BUILD_FLAGS)' scripts/run-demo

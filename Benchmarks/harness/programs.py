@@ -17,9 +17,12 @@ def build_swift():
     """Builds the worker as `make release` does, with its settings and in its folder, and the other programs of the
     benchmarks."""
     swift = os.environ.get("SWIFT", "swift")
+    # Only for the compiler: the worker refuses a variable that is not a setting.
+    environment = {**os.environ, "REFRESH_WORKER_COMMIT": os.environ.get("RELEASE_COMMIT", "")}
     for product in ["refresh-worker", "google-sandbox", "BenchmarkSeed"]:
         call(swift, "build", "--configuration", "release", "--static-swift-stdlib", "--product", product,
-             "--scratch-path", paths.PROGRAMS.parent, "--explicit-target-dependency-import-check", "error")
+             "--scratch-path", paths.PROGRAMS.parent, "--explicit-target-dependency-import-check", "error",
+             env=environment)
 
 
 def build_go(name):
