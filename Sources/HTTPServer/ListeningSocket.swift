@@ -30,7 +30,7 @@ struct ListeningSocket: Sendable {
             guard let endpoint = SocketAddress(path: path) else {
                 throw Self.badAddress("\(path) is too long for a socket")
             }
-            let folder = try UnixSocketFile.lockFolder(of: path)
+            let folder = UnixSocketFile.lockFolder(of: path)
             defer { close(folder) }
             try UnixSocketFile.clear(path: path)
             descriptor = try Self.opened(endpoint, at: address, mode: mode)
@@ -214,7 +214,7 @@ struct UnixSocketFile: Sendable {
     ///
     /// A server holds the lock until it listens: before that, its socket looks as if its process had died, so another
     /// server would remove it. A folder that cannot be read or locked is used without the lock.
-    static func lockFolder(of path: String) throws(HTTPServerError) -> Int32 {
+    static func lockFolder(of path: String) -> Int32 {
         let descriptor = unsafe open(path.parentFolder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         var attempts = 100
         while descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {

@@ -107,28 +107,28 @@ package struct AppTokens: Sendable {
             if let key = await keySet.cachedKey(id: id), token.verifies(with: key) { return }
         }
         // Not a task group, which would wait for the slowest server although another set has the key.
-        let (answers, answer) = AsyncStream.makeStream(of: Result<PublicKey?, KeySetCache.Unavailable>.self)
+        let (results, continuation) = AsyncStream.makeStream(of: Result<PublicKey?, KeySetCache.Unavailable>.self)
         for keySet in keySets {
             Task {
                 do throws(KeySetCache.Unavailable) {
-                    answer.yield(.success(try await keySet.key(id: id).key))
+                    continuation.yield(.success(try await keySet.key(id: id).key))
                 } catch {
-                    answer.yield(.failure(error))
+                    continuation.yield(.failure(error))
                 }
             }
         }
-        var refusals = 0
+        var withoutKey = 0
         var wait: Duration?
-        for await answer in answers.prefix(keySets.count) {
-            switch answer {
+        for await result in results.prefix(keySets.count) {
+            switch result {
             case .success(let key):
                 if let key, token.verifies(with: key) { return }
-                refusals += 1
+                withoutKey += 1
             case .failure(let error): wait = min(wait ?? error.retryAfter, error.retryAfter)
             }
         }
         // A caller that is cancelled stops listening before all have answered.
-        guard refusals == keySets.count else { throw .keysUnavailable(retryAfter: wait ?? .seconds(1)) }
+        guard withoutKey == keySets.count else { throw .keysUnavailable(retryAfter: wait ?? .seconds(1)) }
         throw .invalidToken
     }
 

@@ -24,6 +24,17 @@ struct SQLiteOpeningTests {
         return error
     }
 
+    @Test("A folder whose names cannot be read is refused: it could hold leases of a running worker")
+    func unlistedFolder() async throws {
+        try await TemporaryFolder.with { folder in
+            let file = folder.path("file")
+            close(Glibc.open(file, O_CREAT | O_WRONLY, 0o600))
+            let leases = LeaseFile(of: file + "/grants.db", bootID: "boot")
+            let error = #expect(throws: StoreError.self) { try leases.removeFormer() }
+            #expect(error?.message.contains("listing its folder fails with \"Not a directory\"") == true)
+        }
+    }
+
     @Test("Only the owner can read a new database and its log")
     func modes() async throws {
         try await TemporaryFolder.with { folder in

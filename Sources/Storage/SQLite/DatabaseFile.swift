@@ -163,7 +163,7 @@ enum DatabaseFile {
         guard code == 0 else { throw failure("the file", of: path, code) }
     }
 
-    private static func failure(_ what: String, of path: String, _ code: Int32) -> StoreError {
+    static func failure(_ what: String, of path: String, _ code: Int32) -> StoreError {
         let cause = unsafe String(cString: strerror(code))
         let remedy = "Check that the path is right and that the worker's user can read and write there."
         let message = "The database \(path) cannot be used: \(what) fails with \"\(cause)\". \(remedy)"

@@ -62,8 +62,14 @@ struct LeaseFile: Sendable {
     /// of each other, both would send the same grants.
     func removeFormer() throws(StoreError) {
         let (folder, file) = DatabaseFile.split(Self.prefix(of: database))
-        let former = ((try? Folder.names(in: folder)) ?? [])
-            .filter { $0.hasPrefix(file) && isOfAnotherBoot($0.dropFirst(file.count)) }
+        let names: [String]
+        do throws(SystemCallError) {
+            names = try Folder.names(in: folder)
+        } catch {
+            // A file that is not seen could hold the leases of a running worker.
+            throw DatabaseFile.failure("listing its folder", of: database, error.code)
+        }
+        let former = names.filter { $0.hasPrefix(file) && isOfAnotherBoot($0.dropFirst(file.count)) }
             .map { folder + "/" + $0 }
         // A connection keeps a lock on the shared index for as long as it is open.
         if let used = former.first(where: { $0.hasSuffix("-shm") && DatabaseFile.isLocked($0) }) {
