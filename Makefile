@@ -99,7 +99,7 @@ sanitized: toolchain packages
 	@nice -n 19 scripts/build-sanitized >.build/sanitized.log || { cat .build/sanitized.log; exit 1; }
 
 sanitized-tests: toolchain packages
-	+@nice -n 5 $(CHECK) --jobs=1 sanitize fuzz
+	+@$(CHECK) --jobs=1 sanitize fuzz
 
 # `+` because make does not see the $(MAKE) inside $(CHECK), and one goal after the other: two would share a build folder.
 # The upgrades need a debug build as the next version, and that of .build/debug can be of another commit.

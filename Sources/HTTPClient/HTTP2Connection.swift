@@ -28,7 +28,7 @@ final class HTTP2Connection {
     private var pingedAt: BootInstant?
     /// The time since which output waits for a server that does not read.
     private var unsentSince: BootInstant?
-    /// The bytes from the server since the last request ended.
+    /// The bytes from the server, without bodies, since the last request began or ended.
     private var unaskedBytes = 0
 
     /// The maximum number of requests on one connection at a time, also if the server allows more.
@@ -39,7 +39,10 @@ final class HTTP2Connection {
     ///
     /// It is larger than the flow-control windows, so it never cuts a response off.
     private static let maximumReadsAtTheEnd = 1024
-    /// The maximum number of bytes that a server can send while no request is open.
+    /// The maximum of ``unaskedBytes``.
+    ///
+    /// It bounds the time that a server can take from all others with frames that cost it little, such as PING, empty
+    /// DATA and interim responses. A response's headers fit many times.
     private static let maximumUnaskedBytes = 1_048_576
     /// The time without a sign of life after which the server is asked for one, and then given up.
     private static let patience = Duration.seconds(5)
@@ -98,7 +101,11 @@ extension HTTP2Connection {
         attempt { () throws(HTTPError) in try session.cancel(transfer) }
     }
 
-    func takeEnded() -> [HTTPTransfer] { session.takeEnded() }
+    func takeEnded() -> [HTTPTransfer] {
+        let ended = session.takeEnded()
+        if !ended.isEmpty { unaskedBytes = 0 }
+        return ended
+    }
 
     var unfinished: [HTTPTransfer] { session.unfinished }
 }
@@ -145,8 +152,8 @@ extension HTTP2Connection {
             case .moved(let count):
                 lastSign = now
                 pingedAt = nil
-                noteUnasked(count)
                 input.use(count) { bytes in attempt { () throws(HTTPError) in try session.receive(bytes) } }
+                noteUnasked(count - session.takeBodyBytes())
             case .wouldBlock:
                 return
             case .closed:
@@ -160,10 +167,9 @@ extension HTTP2Connection {
     }
 
     private func noteUnasked(_ count: Int) {
-        guard isIdle else { return }
-        unaskedBytes += count
+        unaskedBytes = max(0, unaskedBytes + count)
         if unaskedBytes > Self.maximumUnaskedBytes {
-            lose(.receiveFailed, "the server sent data although no request was open")
+            lose(.receiveFailed, "the server sent more than \(Self.maximumUnaskedBytes) bytes beside its responses")
         }
     }
 

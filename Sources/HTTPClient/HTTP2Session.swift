@@ -15,6 +15,7 @@ final class HTTP2Session {
     private var ended: [HTTPTransfer] = []
     private var output = ErasedBytes(capacity: 4096)
     private var outputStart = 0
+    private var bodyBytes = 0
 
     init(_ configuration: HTTPClient.Configuration, userAgent: HTTP2Fields) throws(HTTPError) {
         self.userAgent = userAgent
@@ -114,6 +115,12 @@ extension HTTP2Session {
         guard !ended.isEmpty else { return [] }
         defer { ended.removeAll(keepingCapacity: true) }
         return ended
+    }
+
+    /// Returns the number of bytes of bodies that open requests have got since the last call.
+    func takeBodyBytes() -> Int {
+        defer { bodyBytes = 0 }
+        return bodyBytes
     }
 
     private func reset(_ transfer: HTTPTransfer) -> Int32 {
@@ -322,6 +329,7 @@ extension HTTP2Session {
         guard let session = unsafe of(context), let transfer = session.transfer(id), transfer.stream.end == nil else {
             return 0
         }
+        session.bodyBytes += count
         let isKept = unsafe transfer.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count))
         return isKept ? 0 : session.abort(transfer)
     }

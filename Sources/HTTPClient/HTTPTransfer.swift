@@ -45,6 +45,10 @@ package final class HTTPTransfer: @unchecked Sendable {
     /// `true` once all headers of the final response have arrived.
     private(set) var isHeadComplete = false
     private var head = ErasedBytes()
+    /// The bytes of headers that were not kept, of interim responses and trailers.
+    ///
+    /// They count too, because a server can send them for as long as it likes.
+    private var droppedHeaderBytes = 0
     private var body = ErasedBytes()
     /// The reason for which the client ended the request while its response was arriving.
     private var abortion: (kind: HTTPError.Kind, message: String)?
@@ -153,11 +157,21 @@ extension HTTPTransfer {
     /// A status line discards the lines before it, so that only the last response's headers remain. Trailers are left
     /// out.
     func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        guard !isHeadComplete else { return true }
-        if unsafe line.starts(with: "HTTP/".utf8) { head.removeAll() }
-        let fits = unsafe head.appendLine(line, limit: maximumHeaderBytes)
+        if isHeadComplete {
+            droppedHeaderBytes += line.count
+        } else if unsafe line.starts(with: "HTTP/".utf8) {
+            dropHead()
+        }
+        let fits = unsafe isHeadComplete ? headLimit > 0 : head.appendLine(line, limit: headLimit)
         if !fits { abortHead() }
         return fits
+    }
+
+    private var headLimit: Int { maximumHeaderBytes - droppedHeaderBytes }
+
+    private func dropHead() {
+        droppedHeaderBytes += head.count
+        head.removeAll()
     }
 
     /// Begins a block of fields.
@@ -166,7 +180,7 @@ extension HTTPTransfer {
     func beginFields() {
         stream.hasResponse = true
         guard takesFields else { return }
-        head.removeAll()
+        dropHead()
         status = 0
     }
 
@@ -177,10 +191,10 @@ extension HTTPTransfer {
         guard takesFields else { return true }
         let fits: Bool
         if unsafe name.first != UInt8(ascii: ":") {
-            fits = unsafe head.appendField(name, value, limit: maximumHeaderBytes)
+            fits = unsafe head.appendField(name, value, limit: headLimit)
         } else if unsafe name.elementsEqual(":status".utf8) {
             status = unsafe value.reduce(0) { $0 * 10 + Int($1 &- UInt8(ascii: "0")) }
-            fits = unsafe head.appendStatusLine(value, limit: maximumHeaderBytes)
+            fits = unsafe head.appendStatusLine(value, limit: headLimit)
         } else {
             fits = true
         }

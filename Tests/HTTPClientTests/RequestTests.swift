@@ -120,7 +120,9 @@ struct RequestTests {
             try await client.send(post(server.url), deadline: .seconds(3600))
         }
         await server.waitForRequests(1)
-        async let second = outcome { () throws(HTTPError) in try await client.send(post(server.url)) }
+        async let second = outcome { () throws(HTTPError) in
+            try await client.send(post(server.url), deadline: .seconds(15))
+        }
         try await poll { client.counters.waiting == 1 }
         time.advance(by: .seconds(15))
         let failure = await second.failure

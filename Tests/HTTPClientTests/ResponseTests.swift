@@ -180,6 +180,20 @@ struct ResponseTests {
                 )
             ], .headersTooLarge
         ),
+        (
+            "floods with interim responses",
+            [.send(String(repeating: "HTTP/1.1 103 Early Hints\r\n\r\n", count: 3000)), .hang], .headersTooLarge
+        ),
+        (
+            "floods with trailers",
+            [
+                .send(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n"
+                        + String(repeating: "X-Flood: 1\r\n", count: 6000)
+                ),
+                .hang,
+            ], .headersTooLarge
+        ),
     ]
 
     @Test("A broken response leaves the outcome unknown, and the POST is not repeated", arguments: breakages)
@@ -206,7 +220,7 @@ struct ResponseTests {
 
     @Test("A host without an address has its own kind of failure")
     func unknownHost() async throws {
-        let client = try makeClient()
+        let client = try makeClient { $0.connectDeadline = .seconds(5) }
         let url = "https://no-such-host.invalid/"
         let failure = await outcome { () throws(HTTPError) in try await client.send(post(url)) }.failure
         // Without a name server, the lookup may take longer than the connect deadline.

@@ -52,6 +52,7 @@ final class FrameServer: Sendable {
     var peakOpenStreams: Int { state.value.peakOpenStreams }
 
     func waitForRequests(_ count: Int) async { await state.wait { $0.requests.count >= count } }
+    func waitForClosed(_ count: Int) async { await state.wait { $0.closed >= count } }
     func waitForResets(_ count: Int) async { await state.wait { $0.resets.count >= count } }
 
     func stop() {
