@@ -98,12 +98,15 @@ struct RequestTests {
     func deadlines() async throws {
         let server = try ScriptedServer { _ in [.hang] }
         defer { server.stop() }
-        let shortConfigured = try makeClient { $0.totalDeadline = .seconds(1) }
-        let longConfigured = try makeClient()
+        let time = ManualTime()
+        let shortConfigured = try makeClient(time: time) { $0.totalDeadline = .seconds(10) }
+        let longConfigured = try makeClient(time: time)
         async let first = outcome { () throws(HTTPError) in try await shortConfigured.send(post(server.url)) }
         async let second = outcome { () throws(HTTPError) in
-            try await longConfigured.send(post(server.url), deadline: .seconds(1))
+            try await longConfigured.send(post(server.url), deadline: .seconds(10))
         }
+        await server.waitForRequests(2)
+        time.advance(by: .seconds(10))
         for failure in [await first.failure, await second.failure] {
             #expect(failure?.kind == .timeout)
             #expect(failure?.outcomeUnknown == true)

@@ -143,11 +143,16 @@ struct ResponseTests {
 
     @Test("The part received before the deadline comes with the failure")
     func partialResponseInTime() async throws {
+        let time = ManualTime()
         let server = try ScriptedServer { _ in
-            [.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nwhole"), .hang]
+            [
+                .send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nwhole"),
+                .call { time.advance(by: .seconds(120)) },
+                .hang,
+            ]
         }
         defer { server.stop() }
-        let client = try makeClient { $0.totalDeadline = .seconds(1) }
+        let client = try makeClient(time: time)
         let failure = await outcome { () throws(HTTPError) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .timeout)
         #expect(failure?.partialResponse?.text == "whole")

@@ -15,6 +15,7 @@ package final class ScriptedServer: Sendable {
         case send(String)
         /// Waits until the client has sent more on this connection, or has closed it.
         case awaitMore
+        case call(@Sendable () -> Void)
         case close
         /// Sends nothing more until the client closes the connection.
         case hang
@@ -88,6 +89,7 @@ package final class ScriptedServer: Sendable {
             for step in steps {
                 switch step {
                 case .send(let text): guard Self.sendAll(connection, Array(text.utf8)) else { break serving }
+                case .call(let function): function()
                 case .awaitMore:
                     var byte: UInt8 = 0
                     guard !pending.isEmpty || recv(connection, &byte, 1, Int32(MSG_PEEK)) > 0 else { break serving }
