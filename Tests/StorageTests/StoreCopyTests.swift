@@ -55,10 +55,10 @@ struct StoreCopyTests {
                 [GrantID(rawValue: 1)],
                 dueBy: nil,
                 owner: "worker",
-                for: .seconds(60)
+                for: .seconds(3600)
             )
             #expect(claimed.count == 1)
-            #expect(try await source.claimNotices(owner: "worker", for: .seconds(60)))
+            #expect(try await source.claimNotices(owner: "worker", for: .seconds(3600)))
             let waited = Mutex<Duration>(.zero)
             let copy = StoreCopy(
                 from: source,
@@ -73,7 +73,7 @@ struct StoreCopyTests {
             _ = try await copy.run()
             #expect(waited.withLock { $0 } == .seconds(30), "at most the duration of a worker's lease")
             #expect(try await target.grant(GrantID(rawValue: 1)) == unleased)
-            #expect(try await target.claimNotices(owner: "another", for: .seconds(60)))
+            #expect(try await target.claimNotices(owner: "another", for: .seconds(3600)))
             for store in [source, target] { await store.close() }
         }
     }
