@@ -47,9 +47,12 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint {
     ) async -> RevocationResponse {
         do throws(HTTPError) {
             let response = try await http.send(HTTPRequest("token", token, revocationPattern), beforeSend: mayStillSend)
-            let error = JSONValue.object(in: response.body.reveal())?["error"]?.string
-            switch (response.status, error) {
-            case (200, _), (400, "invalid_token"): return .done
+            let body = response.body.reveal()
+            let answer = JSONValue.object(in: body)
+            // A page in HTML is not from Google, but from a proxy or a login page before it.
+            let isGoogles = answer != nil || body.isEmpty
+            switch (response.status, answer?["error"]?.string) {
+            case (200, _) where isGoogles, (400, "invalid_token"): return .done
             default: return .failed(.unavailable(code: "http_\(response.status)"))
             }
         } catch  where error.kind == .withheld {

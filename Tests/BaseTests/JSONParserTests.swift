@@ -48,13 +48,13 @@ struct JSONParserTests {
     }
 
     @Test(
-        "returns the complete members of an object that is truncated or has trailing text",
+        "returns the complete members of an object that is truncated, damaged or has trailing text",
         arguments: [
             ("", nil), ("[1]", nil), ("\"a\"", nil), ("{", [:]), ("{}", [:]), (#"{"a"#, [:]), (#"{"a":"b"#, [:]),
             (#"{"a":"b""#, ["a": .string("b")]), (#" {"a":"b","c":{"d":1"#, ["a": .string("b")]),
             (#"{"a":12"#, [:]), (#"{"a":12,"#, ["a": .number("12")]), (#"{"a":"b"} more"#, ["a": .string("b")]),
-            (#"{"a":"b"}{"a":"c"}"#, ["a": .string("b")]), (#"{"a":true,"b":x"#, nil), (#"{"a":"b" "c":1"#, nil),
-            ("{}}", [:]),
+            (#"{"a":"b"}{"a":"c"}"#, ["a": .string("b")]), (#"{"a":true,"b":x"#, ["a": .bool(true)]),
+            (#"{"a":"b" "c":1"#, ["a": .string("b")]), (#"{"a":"b","c":"\ud800"}"#, ["a": .string("b")]), ("{}}", [:]),
             (#"{"a":"b","c":"\u00"#, ["a": .string("b")]), (#"{"a":"b","c":tru"#, ["a": .string("b")]),
         ] as [(String, [String: JSONValue]?)]
     )

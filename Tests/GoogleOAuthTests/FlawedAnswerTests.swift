@@ -87,11 +87,20 @@ struct FlawedAnswerTests {
     }
 
     @Test(
-        "A refresh token is kept if text follows the object",
-        arguments: [" junk", "{}", "\0", #"{"refresh_token":"other"}"#, "</html>"]
+        "A refresh token is kept if text follows the object, or the rest of the object has an error",
+        arguments: [
+            "} junk", "}{}", "}\0", #"}{"refresh_token":"other"}"#, "}</html>", #","scope":"\ud800"}"#, ",x:1}",
+        ]
     )
     func trailingText(rest: String) {
-        let verdict = read(200, #"{"access_token":"a","refresh_token":"1//next"}"# + rest).verdict
+        let verdict = read(200, #"{"access_token":"a","refresh_token":"1//next""# + rest).verdict
+        #expect(verdict.kind == .flawed)
+        #expect(verdict.rotated == "1//next")
+    }
+
+    @Test("A refresh token in an answer with another good status is kept", arguments: [201, 203, 206])
+    func otherSuccess(status: Int) {
+        let verdict = read(status, #"{"access_token":"a","expires_in":3599,"refresh_token":"1//next"}"#).verdict
         #expect(verdict.kind == .flawed)
         #expect(verdict.rotated == "1//next")
     }

@@ -57,8 +57,7 @@ struct FuzzTests {
                 break
             }
             if status == 200 {
-                // A well-formed refresh token is returned if the answer parses, is truncated,
-                // or continues after its end.
+                // A well-formed refresh token is returned if the answer parses, or is whole before the first error.
                 let object = JSONValue.object(in: bytes) ?? JSONValue.partialObject(in: bytes)
                 let rotated = object?["refresh_token"]?.string
                 #expect(answer.verdict.rotated == rotated.flatMap { Token.isWellFormed($0) ? $0 : nil }, comment)

@@ -20,12 +20,11 @@ extension JSONValue {
         return value
     }
 
-    /// Returns the complete members of an object whose text is truncated or continues after its end, or `nil` if the
-    /// text does not begin with an object.
+    /// Returns the complete members of an object up to the first error in its text, or `nil` if the text does not begin
+    /// with an object.
     ///
     /// It is for a value that must not be lost together with the rest of its text. Values that can be truncated are
-    /// omitted: a number counts only if another character follows it. The result is also `nil` if the text has an error
-    /// before its end.
+    /// omitted: a number counts only if another character follows it.
     package static func partialObject(in text: some Collection<UInt8>) -> JSONValue? {
         var parser = JSONParser(bytes: Array(text))
         return parser.parsePartialObject().map(JSONValue.object)
@@ -44,7 +43,7 @@ private struct JSONParser {
         return value
     }
 
-    /// Parses the members of the object at the start of the text, up to the end of the object or of the text.
+    /// Parses the members of the object at the start of the text, up to its end or the first error.
     mutating func parsePartialObject() -> [String: JSONValue]? {
         skipSpace()
         guard take("{") else { return nil }
@@ -58,10 +57,10 @@ private struct JSONParser {
                 members[name] = value
                 skipSpace()
             } while take(",")
-            return nextByte == nil || take("}") ? members : nil
         } catch {
-            return failedAtEnd ? members : nil
+            return members
         }
+        return members
     }
 
     private mutating func parseValue(depth: Int) throws(FormatError) -> JSONValue {
@@ -225,9 +224,6 @@ private struct JSONParser {
         position += 4
         return code
     }
-
-    /// `true` if the parser failed because the text ended.
-    private var failedAtEnd: Bool { position == bytes.count }
 
     private var nextByte: UInt8? { position < bytes.count ? bytes[position] : nil }
 

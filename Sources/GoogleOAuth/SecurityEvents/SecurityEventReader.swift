@@ -64,6 +64,8 @@ package struct SecurityEventToken: Hashable, Sendable {
     ///
     /// Google sends the token again if it is not sure that it arrived.
     package let id: String
+    /// The client ids that the token is for (`aud`).
+    package let audiences: [String]
     /// The time of issue (`iat`), in whole seconds.
     package let issuedAt: Timestamp
     /// The time of the event itself (`toe`), in whole seconds.
@@ -101,6 +103,7 @@ extension SecurityEventToken {
             throw .invalid(.request, "events is missing, empty or too long")
         }
         self.id = id
+        self.audiences = audiences
         issuedAt = Timestamp(secondsSince1970: issued)
         // An event cannot happen after its token is issued. Such a time is ignored.
         happenedAt = claims["toe"]?.integer.flatMap { $0 <= issued ? Timestamp(secondsSince1970: $0) : nil }

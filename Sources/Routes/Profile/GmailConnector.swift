@@ -164,7 +164,11 @@ struct GmailConnector: Sendable {
             if let exchanged, exchanged.refreshToken != nil, let stored, !stored.holds(incoming.refreshToken),
                 try exchanged.isOutdated(by: stored, in: transaction)
             {
-                throw APIError.refusedCode
+                // Another device of the user was faster. The account is connected, which is what this one asked for.
+                guard stored.state.isConnected, !stored.owner.isOtherAccount(than: exchanged.owner) else {
+                    throw APIError.refusedCode
+                }
+                return (stored, [])
             }
             _ = try caller.storeUser(in: transaction, at: now)
             return try transaction.connect(

@@ -36,11 +36,16 @@ struct SecurityEventApplier {
                 token,
                 receivedAt: now
             )
-            let action = SecurityEventRules.action(for: event.kind, mayBeOlder: mayBeOlder, on: grant)
+            // Google says that the tokens of one project are dead. Those of another might be alive.
+            let isOtherProject =
+                event.kind == .tokensRevoked && !token.audiences.contains { GoogleProject.isShared($0, grant.clientID) }
+            let action = SecurityEventRules.action(for: event.kind, mayBeOlder: mayBeOlder || isOtherProject, on: grant)
             guard let events = try apply(isAmbiguous ? .probe : action, to: grant) else { continue }
             applied.grants += 1
             applied.changes += events
-            if action == .probe, event.kind != .accountEnabled, !isAmbiguous { applied.outcome = .outdated }
+            if action == .probe, event.kind != .accountEnabled, !isAmbiguous {
+                applied.outcome = isOtherProject ? .ambiguous : .outdated
+            }
         }
         for user in users { applied.sessions += try transaction.endSessions(ofUser: user) }
         return applied

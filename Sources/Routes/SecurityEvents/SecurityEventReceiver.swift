@@ -96,7 +96,7 @@ extension MetricsEvent {
                 "outcome",
                 event.outcome.rawValue,
                 """
-                `applied`; `unmatched` (nothing stored matches); `ambiguous` (it might match several grants, which are \
+                `applied`; `unmatched` (nothing stored matches); `ambiguous` (it might not be about the grants that it matches, which are \
                 refreshed at once); `outdated` (it might be older than the stored tokens: the grant is refreshed at \
                 once); `recorded` (nothing to do); `repeated` (received before)
                 """

@@ -220,8 +220,9 @@ struct CodeConnection: Sendable {
         // Google ends every token of the account: also one that is not stored yet.
         if exchanges.holdsTokens(ofAccount: account) { return true }
         let (client, store) = (client.id, dependencies.store)
+        let askedAt = dependencies.time.now
         let isShared = try await store.transact {
-            try GrantEnding.isShared(token, ofAccount: account, clientID: client, in: $0)
+            try GrantEnding.isShared(token, ofAccount: account, clientID: client, in: $0, at: askedAt)
         }
         if isShared { return true }
         guard case .done = await exchanges.endpoint.revoke(token, mayStillSend: { true }) else { return false }

@@ -53,8 +53,8 @@ extension RefreshEngine {
     private func revoke(_ refresh: InFlightRefresh) async -> RefreshResult {
         let answer: RefreshResult.Answer
         do {
-            let id = refresh.grant.id
-            if try await store.transact({ try GrantEnding.endIfShared(id, in: $0) }) {
+            let (id, now) = (refresh.grant.id, time.now)
+            if try await store.transact({ try GrantEnding.endIfShared(id, in: $0, at: now) }) {
                 return await dispatcher.revoke(refresh)
             }
             answer = .failed(.notSent(code: "connected_again"), retryAfter: nil)

@@ -178,7 +178,7 @@ package struct GrantEnding: Hashable, Sendable {
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws -> GrantEnding {
-        let isShared = try Self.isShared(stored, in: transaction)
+        let isShared = try Self.isShared(stored, in: transaction, at: now)
         var grant = stored
         let events = grant.disconnectByRequest(revokes: !isShared, reason: reason, at: now)
         if reason == .userDeleted {
@@ -205,9 +205,13 @@ package struct GrantEnding: Hashable, Sendable {
     /// Ends a claimed revocation that would end another grant too, and returns `true` if it can still be sent.
     ///
     /// Called before each attempt, because the grant, or another one of the account, can have been connected since.
-    package static func endIfShared(_ id: GrantID, in transaction: any StoreTransaction) throws -> Bool {
+    package static func endIfShared(
+        _ id: GrantID,
+        in transaction: any StoreTransaction,
+        at now: Timestamp
+    ) throws -> Bool {
         guard var grant = try transaction.grant(id), grant.revocationAskedAt != nil else { return false }
-        guard try isShared(grant, in: transaction) else { return true }
+        guard try isShared(grant, in: transaction, at: now) else { return true }
         grant.finishRevocation()
         try transaction.update(grant)
         return false
@@ -220,7 +224,7 @@ package struct GrantEnding: Hashable, Sendable {
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws {
-        try probe(grants(endedWith: grant, in: transaction), in: transaction, at: now)
+        try probe(grants(endedWith: grant, in: transaction, at: now), in: transaction, at: now)
     }
 
     /// Makes the grants due that the revocation of a token of this account has ended, which belongs to no stored grant.
@@ -230,7 +234,9 @@ package struct GrantEnding: Hashable, Sendable {
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws {
-        let grants = try transaction.grants(ofGoogleUser: account).filter { $0.isEnded(byRevocationFor: clientID) }
+        let grants = try transaction.grants(ofGoogleUser: account).filter {
+            $0.isEnded(byRevocationFor: clientID, at: now)
+        }
         try probe(grants, in: transaction, at: now)
     }
 
@@ -248,26 +254,41 @@ package struct GrantEnding: Hashable, Sendable {
         _ token: Secret,
         ofAccount account: String,
         clientID: String,
-        in transaction: any StoreTransaction
+        in transaction: any StoreTransaction,
+        at now: Timestamp
     ) throws -> Bool {
         if try !transaction.grants(withRefreshTokenMark: TokenMarks(of: token).digest).isEmpty { return true }
-        return try transaction.grants(ofGoogleUser: account).contains { $0.isEnded(byRevocationFor: clientID) }
+        return try transaction.grants(ofGoogleUser: account).contains { $0.isEnded(byRevocationFor: clientID, at: now) }
     }
 
-    private static func isShared(_ grant: Grant, in transaction: any StoreTransaction) throws -> Bool {
-        try !grants(endedWith: grant, in: transaction).isEmpty
+    private static func isShared(
+        _ grant: Grant,
+        in transaction: any StoreTransaction,
+        at now: Timestamp
+    ) throws -> Bool {
+        try !grants(endedWith: grant, in: transaction, at: now).isEmpty
     }
 
     /// Returns the other grants that a revocation would end although they are not to be revoked.
-    private static func grants(endedWith grant: Grant, in transaction: any StoreTransaction) throws -> [Grant] {
-        try transaction.grants(sharingAccountWith: grant).filter { $0.isEnded(byRevocationFor: grant.clientID) }
+    private static func grants(
+        endedWith grant: Grant,
+        in transaction: any StoreTransaction,
+        at now: Timestamp
+    ) throws -> [Grant] {
+        try transaction.grants(sharingAccountWith: grant).filter {
+            $0.isEnded(byRevocationFor: grant.clientID, at: now)
+        }
     }
 }
 
 extension Grant {
     /// `true` if the revocation of a token of the same account ends this grant, which is not to be revoked.
-    fileprivate func isEnded(byRevocationFor clientID: String) -> Bool {
-        revocationAskedAt == nil && !hasTokenOfAnotherAccount && GoogleProject.isShared(self.clientID, clientID)
+    ///
+    /// A grant that ended a while ago is dead already: its end is not recalled any more.
+    fileprivate func isEnded(byRevocationFor clientID: String, at now: Timestamp) -> Bool {
+        let isAlive = !state.endsRefreshes || canBeRecalled && now - since < .seconds(3600)
+        return isAlive && revocationAskedAt == nil && !hasTokenOfAnotherAccount
+            && GoogleProject.isShared(self.clientID, clientID)
     }
 }
 

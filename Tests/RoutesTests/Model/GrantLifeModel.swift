@@ -231,6 +231,7 @@ final class GrantLifeModel {
         numbers += 1
         let token = SecurityEventToken(
             id: "jti-\(numbers)",
+            audiences: [FakeGoogle.clientID],
             issuedAt: event.issuedAt,
             happenedAt: pick(4) == 0 ? event.happenedAt : nil,
             events: [event.event]

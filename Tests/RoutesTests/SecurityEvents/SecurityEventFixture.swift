@@ -71,10 +71,17 @@ final class SecurityEventFixture: Sendable {
     func post(
         _ event: SecurityEvent...,
         id: String = "jti",
+        audiences: [String] = ["client"],
         issuedAt: Timestamp? = nil,
         happenedAt: Timestamp? = nil
     ) async -> ServerResponse {
-        let token = SecurityEventToken(id: id, issuedAt: issuedAt ?? time.now, happenedAt: happenedAt, events: event)
+        let token = SecurityEventToken(
+            id: id,
+            audiences: audiences,
+            issuedAt: issuedAt ?? time.now,
+            happenedAt: happenedAt,
+            events: event
+        )
         verified.withLock { $0 = .success(token) }
         return await send()
     }
@@ -93,12 +100,13 @@ final class SecurityEventFixture: Sendable {
         _ number: Int64,
         account: String? = SecurityEventFixture.account,
         refreshToken: String? = nil,
+        clientID: String = "client",
         state: GrantState = .active,
         age: Duration = .seconds(3600)
     ) async throws {
         let id = GrantID(rawValue: number)
         let incoming = IncomingTokens(
-            clientID: "client",
+            clientID: clientID,
             owner: Grant.Owner(googleUserID: account),
             refreshToken: try vault.seal(
                 refreshToken: Secret(refreshToken ?? "1//0e-token-\(number)-abcdefgh"),

@@ -46,6 +46,18 @@ struct SecurityEventReceiverTests {
         #expect(fixture.lines.lines(of: "state").count == 2)
     }
 
+    @Test("tokens-revoked of another project does not end a grant, which is probed instead")
+    func otherProject() async throws {
+        let clients = ["1234-ios.apps.googleusercontent.com", "1234-web.apps.googleusercontent.com"]
+        try await fixture.connect(1, clientID: clients[1])
+        try await fixture.connect(2, clientID: "9999-ios.apps.googleusercontent.com")
+        await fixture.post(Self.about(.tokensRevoked), audiences: ["9999", clients[0]])
+        #expect(try await fixture.grant(1).reason == .tokensRevoked)
+        let other = try await fixture.grant(2)
+        #expect(other.state == .active && other.refreshToken != nil && other.dueAt == fixture.time.now)
+        #expect(fixture.lines.securityEvents == ["tokens_revoked ambiguous 2 0"])
+    }
+
     @Test("The time of the last event is kept, at most once an hour")
     func received() async throws {
         let begin = fixture.time.now

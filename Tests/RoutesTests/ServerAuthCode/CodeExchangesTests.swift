@@ -165,6 +165,26 @@ struct CodeExchangesTests {
         #expect(try await fixture.grant()?.state == .disconnected)
     }
 
+    @Test("of two devices that connect one account at once, both are told that it is connected")
+    func twoDevices() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        fixture.codes.hold()
+        async let slow = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        fixture.store.failTransactions(1, with: .ioFailure)
+        fixture.codes.release()
+        try await poll(until: { fixture.store.failed == 1 })
+        await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
+        fixture.time.advance(by: .milliseconds(100))
+        let fast = try await fixture.connect("ya29.jane", refreshToken: "1//fast")
+        #expect(fast.status == 201)
+        fixture.time.advance(by: .seconds(1))
+        #expect(try await slow.status == 201)
+        #expect(try await fixture.refreshToken() == "1//fast")
+        #expect(fixture.codes.revoked.isEmpty)
+    }
+
     @Test("a failing store does not end the revocation of a token that no grant gets")
     func revocationWhileStoreFails() async throws {
         let fixture = try fixture()

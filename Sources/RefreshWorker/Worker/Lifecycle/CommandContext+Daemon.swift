@@ -93,9 +93,10 @@ extension CommandContext {
         switch configuration.database {
         case .file:
             // A temporary fault of the disk or a lack of descriptors gets the same time. After that systemd restarts
-            // the worker.
-            [.inUse, .ioFailure].contains(error.code)
-                && time.sinceBoot - began < WorkerReport.lifetime + Self.maximumPause
+            // the worker. A full disk is waited for as a server is: somebody frees space, and restarts nothing.
+            error.code == .diskFull
+                || [.inUse, .ioFailure].contains(error.code)
+                    && time.sinceBoot - began < WorkerReport.lifetime + Self.maximumPause
         case .server: error.isServerAway
         }
     }
