@@ -96,7 +96,7 @@ extension SQLiteStore {
     /// A file is called damaged only if two checks find the same problem: a broken cable or memory gives wrong data
     /// once, and the advice to restore a backup would then lose every token that was rotated since. It blocks, and
     /// takes minutes for a large file.
-    package static func confirmed(_ error: StoreError) -> StoreError { confirmed(error, bootID: BootID.read()) }
+    package static func confirmed(_ error: StoreError) -> StoreError { confirmed(error, bootID: SystemTime.bootID) }
 
     static func confirmed(_ error: StoreError, bootID: String?) -> StoreError {
         guard let path = error.suspectedFile, DatabaseFile.exists(path) else { return error }
