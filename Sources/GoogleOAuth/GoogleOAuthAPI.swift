@@ -3,7 +3,7 @@ package import Crypto
 package import HTTPClient
 
 /// Google's endpoints over HTTP.
-package struct GoogleOAuthAPI: GoogleTokenEndpoint {
+package struct GoogleOAuthAPI: GoogleTokenEndpoint, CodeEndpoint {
     private let http: HTTPClient
     private let refreshPattern: RequestPattern
     private let revocationPattern: RequestPattern
@@ -132,6 +132,20 @@ package protocol GoogleTokenEndpoint: Sendable {
     func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
 }
 
+/// The endpoints that turn an app's `serverAuthCode` into a grant: Google's, or fake ones in tests.
+package protocol CodeEndpoint: Sendable {
+    /// Exchanges an authorization code for tokens.
+    ///
+    /// A code can be used once. If the task is cancelled, the code may be spent.
+    func exchange(_ code: Secret, client: OAuthClientCredentials) async -> CodeExchange
+
+    /// Returns the account that an access token belongs to.
+    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
+
+    /// Revokes a grant by one of its tokens, as ``GoogleTokenEndpoint/revoke(_:mayStillSend:)`` does.
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
+}
+
 /// The outcome of a request to revoke a grant.
 package enum RevocationResponse: Sendable, Hashable {
     /// The grant is revoked, or was before.
@@ -139,6 +153,44 @@ package enum RevocationResponse: Sendable, Hashable {
     case failed(LookupError)
     /// The worker did not send the request.
     case notSent(code: String)
+}
+
+/// The meaning of the token endpoint's answer to a code.
+///
+/// The texts are for logs: they never contain the code, a token or the client's secret.
+package enum CodeExchange: Sendable {
+    /// The tokens; the refresh token, if there is one, is the member `rotated`.
+    case granted(TokenResponse)
+    /// A faulty 200 whose refresh token arrived complete. The code is spent, so it must be kept.
+    case incomplete(refreshToken: Secret)
+    /// The code is spent or has expired, or a policy forbids it.
+    case refused(String)
+    /// The code is of another client or user interface: the app and the worker do not name the same client.
+    case foreign(String)
+    /// Google does not accept the client id or its secret, so nothing is known about the code.
+    case clientRefused(String)
+    /// Google could not be reached, or answered with a fault that may pass.
+    case unavailable(String)
+
+    /// The time limit of one exchange.
+    package static let deadline: Duration = .seconds(15)
+
+    package init(_ response: ParsedRefreshResponse) {
+        let text = response.text ?? response.verdict.code
+        self =
+            switch response.verdict {
+            case .granted(let tokens): .granted(tokens)
+            case .flawed(_, let token?): .incomplete(refreshToken: token)
+            // Google has answered, so the code is spent.
+            case .flawed(_, nil): .refused(text)
+            case .invalidGrant, .signInRequired, .blocked: .refused(text)
+            // A code that a web page got has the address of that page.
+            case .clientOrForeignToken, .unknown("redirect_uri_mismatch"): .foreign(text)
+            case .clientFault: .clientRefused(text)
+            case .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown:
+                .unavailable(text)
+            }
+    }
 }
 
 /// The id, and the secret if there is one, of the OAuth client that sends the requests.
@@ -190,6 +242,20 @@ extension HTTPRequest {
         form.append("client_id", client.id)
         token.withBytes { form.append("refresh_token", $0) }
         form.append("grant_type", "refresh_token")
+        if let secret = client.secret { secret.withBytes { form.append("client_secret", $0) } }
+        self.init(pattern, body: form.finish())
+    }
+
+    /// Makes the request that exchanges the `serverAuthCode` of Google's SDK for iOS
+    /// (https://developers.google.com/identity/sign-in/ios/offline-access).
+    ///
+    /// The code was not sent to a web page, so the redirect address is empty.
+    package init(exchanging code: Secret, client: OAuthClientCredentials, pattern: RequestPattern) {
+        var form = FormBody()
+        form.append("client_id", client.id)
+        code.withBytes { form.append("code", $0) }
+        form.append("grant_type", "authorization_code")
+        form.append("redirect_uri", "")
         if let secret = client.secret { secret.withBytes { form.append("client_secret", $0) } }
         self.init(pattern, body: form.finish())
     }
