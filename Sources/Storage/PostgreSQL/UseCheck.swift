@@ -72,10 +72,7 @@ extension StatementBatch {
     mutating func addLimits(until deadline: CallDeadline) { add(.limits, .text(deadline.serverLimit)) }
 
     /// Creates a limited batch for a query that changes nothing.
-    init(queryUntil deadline: CallDeadline) {
-        self.init()
-        add(.queryLimit, .text(deadline.serverLimit))
-    }
+    init(queryUntil deadline: CallDeadline) { self.init(.queryLimit, .text(deadline.serverLimit)) }
 
     var useCheckPosition: Int? { entries.firstIndex { $0.query.preparedName == SQLQuery.checkUse.preparedName } }
 }
