@@ -1,4 +1,4 @@
-private import Base
+import Base
 package import Crypto
 package import HTTPClient
 
@@ -41,10 +41,7 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint, CodeEndpoint {
         }
     }
 
-    package func revoke(
-        _ token: Secret,
-        mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RevocationResponse {
+    package func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse {
         do throws(HTTPError) {
             let response = try await http.send(HTTPRequest("token", token, revocationPattern), beforeSend: mayStillSend)
             let error = JSONValue.object(in: response.body.reveal())?["error"]?.string
@@ -66,7 +63,7 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint, CodeEndpoint {
             endpoint: userinfo,
             headers: [("Authorization", "Bearer \(accessToken.reveal())"), ("Accept", "application/json")]
         )
-        guard let info = UserInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
+        guard let info = UserInfo(try await http.lookUp(request).body) else { throw .flawed }
         return info
     }
 
@@ -75,21 +72,27 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint, CodeEndpoint {
     /// The token is sent in the body, which proxies do not log.
     package func tokenInfo(accessToken: Secret) async throws(LookupError) -> TokenInfo {
         let request = HTTPRequest("access_token", accessToken, tokeninfoPattern)
-        guard let info = TokenInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
+        guard let info = TokenInfo(try await http.lookUp(request).body) else { throw .flawed }
         return info
     }
+}
 
-    private func lookUp(_ request: HTTPRequest) async throws(LookupError) -> JSONValue {
+extension HTTPClient {
+    /// Returns the JSON object of a good answer, and its header `Cache-Control`.
+    func lookUp(
+        _ request: HTTPRequest,
+        deadline: Duration? = nil
+    ) async throws(LookupError) -> (body: JSONValue, cacheControl: String?) {
         let response: HTTPResponse
         do throws(HTTPError) {
-            response = try await http.send(request)
+            response = try await send(request, deadline: deadline)
         } catch {
             throw .unavailable(code: error.shortCode)
         }
         switch response.status {
         case 200:
             guard let body = JSONValue.object(in: response.body.reveal()) else { throw .unavailable(code: "not_json") }
-            return body
+            return (body, response.header("Cache-Control"))
         case 400, 401:
             throw .refused
         default:

@@ -214,12 +214,7 @@ extension SecurityEventToken {
     /// Reads the claims of a token whose signature is verified.
     ///
     /// `exp` is ignored: security events stay true (RFC 8417, section 2.2, and Google's own instruction).
-    init(
-        claims: JSONValue,
-        issuer: String,
-        clientIDs: Set<String>,
-        at now: Timestamp
-    ) throws(SecurityEventError) {
+    init(claims: JSONValue, issuer: String, clientIDs: Set<String>, at now: Timestamp) throws(SecurityEventError) {
         guard let claimed = claims["iss"]?.string, SecurityEvent.areSame(claimed, issuer) else {
             throw .invalid(.issuer, "the token is from another issuer")
         }
