@@ -1,4 +1,3 @@
-private import CCrypto
 private import Glibc
 
 /// A string that must never be shown: a token, a client secret, a key.
@@ -47,10 +46,7 @@ package struct Secret: Sendable {
     /// Makes a secret in place, so that its bytes are never stored elsewhere.
     ///
     /// See ``ErasedBytes``.
-    init<Failure: Error>(
-        capacity: Int,
-        fill: (inout MutableRawSpan) throws(Failure) -> Int
-    ) throws(Failure) {
+    init<Failure: Error>(capacity: Int, fill: (inout MutableRawSpan) throws(Failure) -> Int) throws(Failure) {
         var bytes = ErasedBytes(capacity: capacity)
         try bytes.fill(fill)
         storage = SecretStorage(bytes)
@@ -81,16 +77,7 @@ package struct Secret: Sendable {
 extension Secret: Equatable {
     /// Compares in a time that depends only on the lengths, so that it does not reveal how much of a guess was right.
     package static func == (left: Secret, right: Secret) -> Bool {
-        guard left.count == right.count else { return false }
-        return left.withBytes { leftSpan in
-            right.withBytes { rightSpan in
-                unsafe leftSpan.withUnsafeBytes { leftBytes in
-                    unsafe rightSpan.withUnsafeBytes { rightBytes in
-                        unsafe CRYPTO_memcmp(leftBytes.baseAddress, rightBytes.baseAddress, leftBytes.count) == 0
-                    }
-                }
-            }
-        }
+        left.withBytes { left in right.withBytes { right in ConstantTime.areEqual(left, right) } }
     }
 }
 

@@ -90,16 +90,12 @@ extension ExpiredGrants {
         static let limit = 4096
         private static let slices: Int64 = 64
 
-        private let total: Int
-        private var examined = 0
-        private var parts = ExpiredGrants()
-        private var doubted: [String: Int] = [:]
-        private var counts: [GrantReason: Int] = [:]
-
-        /// Makes an empty sample of `total` grants.
-        init(of total: Int) {
-            self.total = total
-        }
+        /// The number of grants that the sample is of.
+        let total: Int
+        private(set) var examined = 0
+        private(set) var parts = ExpiredGrants()
+        private(set) var doubted: [String: Int] = [:]
+        private(set) var counts: [GrantReason: Int] = [:]
 
         /// The ranges of ids to read, and the number of grants to read in each.
         ///

@@ -1,7 +1,6 @@
 package import Base
 package import Crypto
 package import Storage
-import Telemetry
 
 /// The outcome of a recovery: a former process could not store these results, and left them in a spill file.
 ///
@@ -70,7 +69,7 @@ package struct ResultRecovery: Hashable, Sendable {
             )
         )
         try transaction.store(decision, about: grant, at: now)
-        if decision.outcome == .void { outdated += 1 } else { stored += 1 }
+        if decision.isVoid { outdated += 1 } else { stored += 1 }
     }
 }
 

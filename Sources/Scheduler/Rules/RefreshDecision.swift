@@ -26,6 +26,10 @@ struct RefreshDecision: Sendable {
     var alarm: Alarm?
 
     typealias Alarm = (kind: AlarmKind, text: String)
+
+    var isRefreshed: Bool { outcome == .refreshed }
+    /// `true` if the result does not count any more.
+    var isVoid: Bool { outcome == .void }
 }
 
 extension StoreTransaction {
