@@ -46,7 +46,7 @@ enum Seed {
         let vault = try vault(options)
         let ring = vault.ring.current
         // As a worker does before its first grant. One that found no list would count the keys of all grants to make it.
-        try await StoredKeyChecks(store).add(ring.sealingKeyID, of: ring)
+        try await store.recordKey(ring.sealingKeyID, of: ring)
         let writer = PopulationWriter(
             store: store,
             vault: vault,

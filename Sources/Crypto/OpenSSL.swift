@@ -98,7 +98,15 @@ package enum ConstantTime {
     ///
     /// The duration depends only on their number.
     package static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-        guard left.count == right.count else { return false }
-        return unsafe CRYPTO_memcmp(left, right, left.count) == 0
+        unsafe areEqual(left.span.bytes, right.span.bytes)
+    }
+
+    static func areEqual(_ left: RawSpan, _ right: RawSpan) -> Bool {
+        guard left.byteCount == right.byteCount else { return false }
+        return unsafe left.withUnsafeBytes { left in
+            unsafe right.withUnsafeBytes { right in
+                unsafe CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0
+            }
+        }
     }
 }

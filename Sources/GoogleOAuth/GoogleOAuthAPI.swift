@@ -1,9 +1,9 @@
-private import Base
+import Base
 package import Crypto
 package import HTTPClient
 
 /// Google's endpoints over HTTP.
-package struct GoogleOAuthAPI: GoogleTokenEndpoint {
+package struct GoogleOAuthAPI: GoogleTokenEndpoint, CodeEndpoint {
     private let http: HTTPClient
     private let refreshPattern: RequestPattern
     private let revocationPattern: RequestPattern
@@ -41,10 +41,7 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint {
         }
     }
 
-    package func revoke(
-        _ token: Secret,
-        mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RevocationResponse {
+    package func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse {
         do throws(HTTPError) {
             let response = try await http.send(HTTPRequest("token", token, revocationPattern), beforeSend: mayStillSend)
             let body = response.body.reveal()
@@ -69,7 +66,7 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint {
             endpoint: userinfo,
             headers: [("Authorization", "Bearer \(accessToken.reveal())"), ("Accept", "application/json")]
         )
-        guard let info = UserInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
+        guard let info = UserInfo(try await http.lookUp(request).body) else { throw .flawed }
         return info
     }
 
@@ -78,21 +75,27 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint {
     /// The token is sent in the body, which proxies do not log.
     package func tokenInfo(accessToken: Secret) async throws(LookupError) -> TokenInfo {
         let request = HTTPRequest("access_token", accessToken, tokeninfoPattern)
-        guard let info = TokenInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
+        guard let info = TokenInfo(try await http.lookUp(request).body) else { throw .flawed }
         return info
     }
+}
 
-    private func lookUp(_ request: HTTPRequest) async throws(LookupError) -> JSONValue {
+extension HTTPClient {
+    /// Returns the JSON object of a good answer, and its header `Cache-Control`.
+    func lookUp(
+        _ request: HTTPRequest,
+        deadline: Duration? = nil
+    ) async throws(LookupError) -> (body: JSONValue, cacheControl: String?) {
         let response: HTTPResponse
         do throws(HTTPError) {
-            response = try await http.send(request)
+            response = try await send(request, deadline: deadline)
         } catch {
             throw .unavailable(code: error.shortCode)
         }
         switch response.status {
         case 200:
             guard let body = JSONValue.object(in: response.body.reveal()) else { throw .unavailable(code: "not_json") }
-            return body
+            return (body, response.header("Cache-Control"))
         case 400, 401:
             throw .refused
         default:
@@ -135,6 +138,20 @@ package protocol GoogleTokenEndpoint: Sendable {
     func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
 }
 
+/// The endpoints that turn an app's `serverAuthCode` into a grant: Google's, or fake ones in tests.
+package protocol CodeEndpoint: Sendable {
+    /// Exchanges an authorization code for tokens.
+    ///
+    /// A code can be used once. If the task is cancelled, the code may be spent.
+    func exchange(_ code: Secret, client: OAuthClientCredentials) async -> CodeExchange
+
+    /// Returns the account that an access token belongs to.
+    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
+
+    /// Revokes a grant by one of its tokens, as ``GoogleTokenEndpoint/revoke(_:mayStillSend:)`` does.
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
+}
+
 /// The outcome of a request to revoke a grant.
 package enum RevocationResponse: Sendable, Hashable {
     /// The grant is revoked, or was before.
@@ -142,6 +159,44 @@ package enum RevocationResponse: Sendable, Hashable {
     case failed(LookupError)
     /// The worker did not send the request.
     case notSent(code: String)
+}
+
+/// The meaning of the token endpoint's answer to a code.
+///
+/// The texts are for logs: they never contain the code, a token or the client's secret.
+package enum CodeExchange: Sendable {
+    /// The tokens; the refresh token, if there is one, is the member `rotated`.
+    case granted(TokenResponse)
+    /// A faulty 200 whose refresh token arrived complete. The code is spent, so it must be kept.
+    case incomplete(refreshToken: Secret)
+    /// The code is spent or has expired, or a policy forbids it.
+    case refused(String)
+    /// The code is of another client or user interface: the app and the worker do not name the same client.
+    case foreign(String)
+    /// Google does not accept the client id or its secret, so nothing is known about the code.
+    case clientRefused(String)
+    /// Google could not be reached, or answered with a fault that may pass.
+    case unavailable(String)
+
+    /// The time limit of one exchange.
+    package static let deadline: Duration = .seconds(15)
+
+    package init(_ response: ParsedRefreshResponse) {
+        let text = response.text ?? response.verdict.code
+        self =
+            switch response.verdict {
+            case .granted(let tokens): .granted(tokens)
+            case .flawed(_, let token?): .incomplete(refreshToken: token)
+            // Google has answered, so the code is spent.
+            case .flawed(_, nil): .refused(text)
+            case .invalidGrant, .signInRequired, .blocked: .refused(text)
+            // A code that a web page got has the address of that page.
+            case .clientOrForeignToken, .unknown("redirect_uri_mismatch"): .foreign(text)
+            case .clientFault: .clientRefused(text)
+            case .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown:
+                .unavailable(text)
+            }
+    }
 }
 
 /// The id, and the secret if there is one, of the OAuth client that sends the requests.
@@ -193,6 +248,20 @@ extension HTTPRequest {
         form.append("client_id", client.id)
         token.withBytes { form.append("refresh_token", $0) }
         form.append("grant_type", "refresh_token")
+        if let secret = client.secret { secret.withBytes { form.append("client_secret", $0) } }
+        self.init(pattern, body: form.finish())
+    }
+
+    /// Makes the request that exchanges the `serverAuthCode` of Google's SDK for iOS
+    /// (https://developers.google.com/identity/sign-in/ios/offline-access).
+    ///
+    /// The code was not sent to a web page, so the redirect address is empty.
+    package init(exchanging code: Secret, client: OAuthClientCredentials, pattern: RequestPattern) {
+        var form = FormBody()
+        form.append("client_id", client.id)
+        code.withBytes { form.append("code", $0) }
+        form.append("grant_type", "authorization_code")
+        form.append("redirect_uri", "")
         if let secret = client.secret { secret.withBytes { form.append("client_secret", $0) } }
         self.init(pattern, body: form.finish())
     }

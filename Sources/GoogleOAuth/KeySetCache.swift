@@ -113,40 +113,31 @@ package actor KeySetCache {
         switch source {
         case .file(let read):
             do {
-                guard let set = KeySet(JSONValue.object(in: try read())) else { throw Self.flawed }
+                guard let set = KeySet(JSONValue.object(in: try read())) else { throw LookupError.flawed }
                 return (set, Self.lifetimes.lowerBound)
             } catch {
-                throw Self.flawed
+                throw .flawed
             }
         case .keys(let endpoint): address = endpoint
         case .configuration(let endpoint):
             let (configuration, _) = try await get(endpoint)
             issuer = configuration["issuer"]?.string
-            guard issuer?.isEmpty == false, let text = configuration["jwks_uri"]?.string else { throw Self.flawed }
+            guard issuer?.isEmpty == false, let text = configuration["jwks_uri"]?.string else { throw .flawed }
             do throws(FormatError) {
                 address = try Endpoint(text)
             } catch {
-                throw Self.flawed
+                throw .flawed
             }
         }
         let (document, freshFor) = try await get(address)
-        guard let set = KeySet(document, issuer: issuer) else { throw Self.flawed }
+        guard let set = KeySet(document, issuer: issuer) else { throw .flawed }
         return (set, freshFor)
     }
 
-    private static let flawed = LookupError.unavailable(code: "flawed_answer")
-
     private func get(_ endpoint: Endpoint) async throws(LookupError) -> (JSONValue, Duration) {
         let request = HTTPRequest(method: .get, endpoint: endpoint, headers: [("Accept", "application/json")])
-        let response: HTTPResponse
-        do throws(HTTPError) {
-            response = try await http.send(request, deadline: Self.fetchDeadline)
-        } catch {
-            throw .unavailable(code: error.shortCode)
-        }
-        guard response.status == 200 else { throw .unavailable(code: "http_\(response.status)") }
-        guard let body = JSONValue.object(in: response.body.reveal()) else { throw .unavailable(code: "not_json") }
-        return (body, Self.lifetime(cacheControl: response.header("Cache-Control")))
+        let (body, cacheControl) = try await http.lookUp(request, deadline: Self.fetchDeadline)
+        return (body, Self.lifetime(cacheControl: cacheControl))
     }
 }
 

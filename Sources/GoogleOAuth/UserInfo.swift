@@ -54,6 +54,9 @@ package enum LookupError: Error, Hashable, Sendable {
     ///
     /// A retry might help.
     case unavailable(code: String)
+
+    /// The answer lacks what it must have.
+    static let flawed = LookupError.unavailable(code: "flawed_answer")
 }
 
 extension JSONValue {

@@ -371,3 +371,11 @@ extension HTTP2Session {
         return 0
     }
 }
+
+extension HTTPClient {
+    /// The version of nghttp2, which frames HTTP/2 on the connections of this libcurl.
+    package static var nghttp2Version: String {
+        guard let info = unsafe nghttp2_version(0) else { return "" }
+        return unsafe String(cString: info.pointee.version_str)
+    }
+}

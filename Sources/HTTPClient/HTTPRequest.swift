@@ -267,12 +267,7 @@ extension HTTP2Fields {
     /// Prepares the fields of a pattern.
     ///
     /// The client adds its user agent, and the length of each body.
-    convenience init(
-        method: RequestPattern.Method,
-        endpoint: Endpoint,
-        headers: [(String, String)],
-        isSecret: Bool
-    ) {
+    convenience init(method: RequestPattern.Method, endpoint: Endpoint, headers: [(String, String)], isSecret: Bool) {
         var fields = [
             (name: ":method", value: method.rawValue),
             (name: ":path", value: endpoint.target),

@@ -248,13 +248,7 @@ extension HTTPTransfer {
 extension HTTPTransfer {
     /// Returns a failure, with the part of the response that has arrived.
     func failure(_ kind: HTTPError.Kind, code: Int? = nil, _ message: String) -> HTTPError {
-        HTTPError(
-            kind: kind,
-            outcomeUnknown: isIssued,
-            code: code,
-            message: message,
-            partialResponse: takeResponse()
-        )
+        HTTPError(kind: kind, outcomeUnknown: isIssued, code: code, message: message, partialResponse: takeResponse())
     }
 
     /// Returns the failure of a request that was ended early.

@@ -1,5 +1,4 @@
 internal import CCurl
-private import CNGHTTP2
 private import Crypto
 
 /// libcurl's multi handle: the transfers in flight and the connections that they share.
@@ -106,17 +105,10 @@ final class MultiHandle: @unchecked Sendable {
     }
 }
 
-/// The libraries that this process runs with.
 extension HTTPClient {
     /// The version of libcurl, from a text such as `libcurl/7.88.1 OpenSSL/3.0.17 zlib/1.2.13`.
     package static var curlVersion: String {
         let parts = unsafe String(cString: curl_version()).split(separator: " ")
         return parts.first.map { String($0.trimmingPrefix("libcurl/")) } ?? ""
-    }
-
-    /// The version of nghttp2, which frames HTTP/2 on the connections of this libcurl.
-    package static var nghttp2Version: String {
-        guard let info = unsafe nghttp2_version(0) else { return "" }
-        return unsafe String(cString: info.pointee.version_str)
     }
 }

@@ -1,5 +1,4 @@
 internal import Base
-private import Glibc
 private import Synchronization
 
 /// The loop of the client's thread: it takes commands, starts and ends requests, and waits for sockets.
@@ -137,7 +136,7 @@ final class TransferLoop {
             http2.noteReady(sockets)
         } catch {
             // Keeps the thread from spinning until the machine has recovered. A failed wait does not end any transfer.
-            _ = poll(nil, 0, 100)
+            SystemTime.blockThread(for: .milliseconds(100))
         }
     }
 
@@ -200,18 +199,14 @@ final class TransferLoop {
 /// It decides which request starts or expires, and has no other effects than on their stages.
 struct TransferQueue {
     let maximumInFlight: Int
-    private var transfers: [UInt64: HTTPTransfer] = [:]
+    private(set) var transfers: [UInt64: HTTPTransfer] = [:]
     /// The numbers of the waiting requests in the order of submission, and of some that have since started or ended.
-    private var queue: [UInt64] = []
-    private var queueStart = 0
+    private(set) var queue: [UInt64] = []
+    private(set) var queueStart = 0
     private(set) var inFlight = 0
-    private var lastNumber: UInt64 = 0
+    private(set) var lastNumber: UInt64 = 0
     /// A lower bound of all deadlines.
-    private var earliestDeadline: BootInstant?
-
-    init(maximumInFlight: Int) {
-        self.maximumInFlight = maximumInFlight
-    }
+    private(set) var earliestDeadline: BootInstant?
 
     var waiting: Int { transfers.count - inFlight }
 

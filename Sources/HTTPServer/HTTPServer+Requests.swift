@@ -42,12 +42,7 @@ extension HTTPServer {
         case .handle: handle(exchange, connection)
         case .wait(for: let request): wait(exchange, connection, request)
         case .refuse(let refusal, let closing):
-            finish(
-                exchange,
-                connection,
-                .respond(refusalHandler(refusal, exchange.target.path)),
-                closing: closing
-            )
+            finish(exchange, connection, .respond(refusalHandler(refusal, exchange.target.path)), closing: closing)
         case .reply(let reply): finish(exchange, connection, reply, closing: false)
         }
     }

@@ -1,5 +1,4 @@
 package import Base
-private import Glibc
 private import Synchronization
 
 /// An HTTP/1.1 server with limits on its clients.
@@ -202,7 +201,6 @@ package struct HTTPServerError: Error, CustomStringConvertible {
     package var systemError: Int32 = 0
 
     package var description: String {
-        guard systemError != 0, let reason = unsafe strerror(systemError) else { return message }
-        return "\(message): \(unsafe String(cString: reason))"
+        systemError == 0 ? message : "\(message): \(SystemCallError(call: message, code: systemError).reason)"
     }
 }

@@ -1,7 +1,6 @@
 package import Base
 private import CGnuTLS
 package import Crypto
-private import Glibc
 
 /// A certificate chain with its key, for a TLS server.
 ///
@@ -81,9 +80,7 @@ package final class ServerCertificate: @unchecked Sendable {
         }
     }
 
-    private static func validity(
-        ofFirstIn chain: [UInt8]
-    ) throws(HTTPServerError) -> (from: Timestamp, to: Timestamp) {
+    private static func validity(ofFirstIn chain: [UInt8]) throws(HTTPServerError) -> (from: Timestamp, to: Timestamp) {
         var initialized: gnutls_x509_crt_t?
         let initialization = unsafe gnutls_x509_crt_init(&initialized)
         guard initialization == GNUTLS_E_SUCCESS, let certificate = unsafe initialized else {

@@ -31,11 +31,7 @@ package struct ServerResponse: Sendable {
 
     /// Makes a plain-text response for people.
     package static func text(_ text: String, status: Int = 200) -> ServerResponse {
-        ServerResponse(
-            status: status,
-            headers: [("Content-Type", "text/plain; charset=utf-8")],
-            body: Array(text.utf8)
-        )
+        ServerResponse(status: status, headers: [("Content-Type", "text/plain; charset=utf-8")], body: Array(text.utf8))
     }
 }
 

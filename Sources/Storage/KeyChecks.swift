@@ -85,68 +85,64 @@ extension KeyChecks {
     }
 }
 
-/// Reads and writes the ``KeyChecks`` of a store, which are kept in its notes.
-package struct StoredKeyChecks: Sendable {
-    private static let note = "key_checks"
-    /// The limits of the search for a token of each key, in a store that has no checks yet.
-    private static let pageSize = 500
-    private static let maximumPages = 4
-
-    private let store: any Store
-
-    package init(_ store: any Store) { self.store = store }
+/// The ``KeyChecks`` of a store, which are kept in its notes.
+extension Store {
+    private var keyChecksNote: String { "key_checks" }
 
     /// Compares a ring with the keys that seal stored tokens.
     ///
     /// If the store has no checks yet, the ring's are written, unless the ring is foreign.
     package func fit(of ring: KeyRing) async throws -> KeyRingFit {
         while true {
-            if let checks = try await stored() { return try checks.fit(of: ring) }
-            let (checks, wrong) = try await derived(with: ring)
+            if let checks = try await keyChecks() { return try checks.fit(of: ring) }
+            let (checks, wrong) = try await derivedKeyChecks(with: ring)
             let fit = wrong.isEmpty ? try checks.fit(of: ring) : .foreign(wrong)
             if case .foreign = fit { return fit }
-            if try await store.replaceNote(Self.note, nil, with: checks.stored) { return fit }
+            if try await replaceNote(keyChecksNote, nil, with: checks.stored) { return fit }
         }
     }
 
     /// Compares a ring with the stored checks, and returns `nil` if there are none yet.
-    package func storedFit(of ring: KeyRing) async throws -> KeyRingFit? { try await stored()?.fit(of: ring) }
+    package func recordedFit(of ring: KeyRing) async throws -> KeyRingFit? { try await keyChecks()?.fit(of: ring) }
 
     /// Returns the keys that can seal stored tokens, or empty if the store has no checks yet.
-    package func keyIDs() async throws -> Set<KeyID> { try await stored()?.keyIDs ?? [] }
+    package func recordedKeyIDs() async throws -> Set<KeyID> { try await keyChecks()?.keyIDs ?? [] }
 
-    /// Adds a key before it seals for the first time, if the ring still fits: of two rings that come to an empty
+    /// Records a key before it seals for the first time, if the ring still fits: of two rings that come to an empty
     /// database at the same time, only the first fits.
-    package func add(_ id: KeyID, of ring: KeyRing) async throws {
-        try await change(with: ring) { checks throws(CryptoError) in
+    package func recordKey(_ id: KeyID, of ring: KeyRing) async throws {
+        try await changeKeyChecks(with: ring) { checks throws(CryptoError) in
             guard !checks.keyIDs.contains(id), try checks.fit(of: ring) == .fits else { return }
             try checks.add(id, of: ring)
         }
     }
 
     /// Removes keys that no longer seal a stored token, or that are lost.
-    package func remove(_ ids: [KeyID], with ring: KeyRing) async throws {
-        try await change(with: ring) { checks throws(CryptoError) in ids.forEach { checks.remove($0) } }
+    package func removeRecordedKeys(_ ids: [KeyID], with ring: KeyRing) async throws {
+        try await changeKeyChecks(with: ring) { checks throws(CryptoError) in ids.forEach { checks.remove($0) } }
     }
 
-    private func change(with ring: KeyRing, _ change: (inout KeyChecks) throws(CryptoError) -> Void) async throws {
+    private func changeKeyChecks(
+        with ring: KeyRing,
+        _ change: (inout KeyChecks) throws(CryptoError) -> Void
+    ) async throws {
         while true {
-            let former = try await store.note(Self.note)
-            let list = try await stored()
+            let former = try await note(keyChecksNote)
+            let list = try await keyChecks()
             var checks: KeyChecks
-            if let list { checks = list } else { checks = try await derived(with: ring).checks }
+            if let list { checks = list } else { checks = try await derivedKeyChecks(with: ring).checks }
             try change(&checks)
             if checks == list { return }
-            if try await store.replaceNote(Self.note, former, with: checks.stored) { return }
+            if try await replaceNote(keyChecksNote, former, with: checks.stored) { return }
         }
     }
 
-    private func stored() async throws -> KeyChecks? {
-        guard let text = try await store.note(Self.note) else { return nil }
+    private func keyChecks() async throws -> KeyChecks? {
+        guard let text = try await note(keyChecksNote) else { return nil }
         guard let checks = KeyChecks(stored: text) else {
             throw StoreError(
                 .corrupt,
-                "The list of keys is damaged in the database. Stop the workers, delete the row \(Self.note) of the "
+                "The list of keys is damaged in the database. Stop the workers, delete the row \(keyChecksNote) of the "
                     + "table meta with the database's own shell, and start again: the list is made from the stored "
                     + "tokens. No token is lost."
             )
@@ -156,10 +152,12 @@ package struct StoredKeyChecks: Sendable {
 
     /// Derives checks for a store that has none, from the keys that its tokens name, and also returns the keys of the
     /// ring that fail to open their tokens.
-    private func derived(with ring: KeyRing) async throws -> (checks: KeyChecks, wrong: [KeyID]) {
+    private func derivedKeyChecks(with ring: KeyRing) async throws -> (checks: KeyChecks, wrong: [KeyID]) {
+        // The limits of the search for a token of each key.
+        let (pageSize, maximumPages) = (500, 4)
         var checks = KeyChecks()
         var unproven: Set<KeyID> = []
-        for id in try await store.keysInUse().keys {
+        for id in try await keysInUse().keys {
             if ring.keyIDs.contains(id) {
                 try checks.add(id, of: ring)
                 unproven.insert(id)
@@ -169,8 +167,8 @@ package struct StoredKeyChecks: Sendable {
         }
         var refused: Set<KeyID> = []
         var cursor: GrantID?
-        for _ in 0..<Self.maximumPages where !unproven.isEmpty {
-            let page = try await store.grants(after: cursor, in: nil, atMost: Self.pageSize)
+        for _ in 0..<maximumPages where !unproven.isEmpty {
+            let page = try await grants(after: cursor, in: nil, atMost: pageSize)
             guard let last = page.last?.id else { break }
             cursor = last
             for (sealed, context) in page.flatMap(\.sealedTokens) where unproven.contains(sealed.keyID) {
@@ -193,5 +191,28 @@ extension Grant {
             refreshToken.map { ($0.sealed, .refreshToken(of: id)) },
             accessToken.map { ($0.sealed, .accessToken(of: id)) },
         ].compactMap(\.self)
+    }
+}
+
+extension SQLQuery {
+    static let countKeys = SQLQuery(
+        "count keys",
+        "SELECT refresh_key, access_key, count(*) FROM refresh_worker.grants GROUP BY refresh_key, access_key"
+    )
+}
+
+extension SQLStore {
+    package func keysInUse() async throws -> [KeyID: Int] {
+        let rows = try await rows(SQLStatement(.countKeys), by: .wholeTable) { row in
+            (names: [row.optionalText(), row.optionalText()], count: row.count())
+        }
+        var keys: [KeyID: Int] = [:]
+        for row in rows {
+            for name in row.names.compactMap(\.self) {
+                guard let key = KeyID(name) else { throw StoreError(damagedRow: "The key id of a grant") }
+                keys[key, default: 0] += row.count
+            }
+        }
+        return keys
     }
 }

@@ -95,14 +95,12 @@ struct PublicKeyTests {
             x: try #require(Hexadecimal.decode(Self.publicPoint.x)),
             y: try #require(Hexadecimal.decode(Self.publicPoint.y))
         )
-        let signer = try Secret(Self.privateKey).withBytes { span in
-            try unsafe span.withUnsafeBytes { try unsafe MemoryFile(reading: $0).readPrivateKey() }
-        }
+        let signer = try KeyHandle(pem: Secret(Self.privateKey))
         var (hasShortR, hasShortS, number) = (false, false, 0)
         while !(hasShortR && hasShortS), number < 20_000 {
             number += 1
             let message = Array("message \(number)".utf8)
-            let signature = try Self.fixedLength(SignatureContext().sign(message, with: signer))
+            let signature = try Self.fixedLength(signer.sign(message))
             try #require(key.verifies(signature: signature, of: message))
             try #require(!key.verifies(signature: signature, of: message + [0]))
             hasShortR = hasShortR || signature[0] == 0

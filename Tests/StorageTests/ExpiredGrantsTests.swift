@@ -9,7 +9,7 @@ struct ExpiredGrantsTests {
 
     @Test("A small set is read as a whole and counted exactly")
     func exact() {
-        var sample = Sample(of: Sample.limit)
+        var sample = Sample(total: Sample.limit)
         #expect(sample.ranges.count == 1)
         #expect(sample.ranges[0] == (0, .max, Sample.limit))
         sample.record(10, expired: 3, oldest: start, client: "a")
@@ -21,7 +21,7 @@ struct ExpiredGrantsTests {
 
     @Test("A large set is read in slices that cover all ids, and its count is estimated")
     func estimated() throws {
-        var sample = Sample(of: 10_000_000)
+        var sample = Sample(total: 10_000_000)
         let ranges = sample.ranges
         #expect(ranges.first?.first == 0 && ranges.last?.last == .max)
         for (one, next) in zip(ranges, ranges.dropFirst()) { #expect(one.last + 1 == next.first) }

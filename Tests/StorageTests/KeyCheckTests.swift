@@ -61,25 +61,23 @@ struct KeyCheckTests {
     @Test("follow from the stored tokens if there are none yet")
     func derived() async throws {
         try await insertGrant(sealedBy: KeyRing(keys: [first]))
-        let book = StoredKeyChecks(store)
-        #expect(try await book.fit(of: KeyRing(keys: [second])) == .foreign([first.id]))
-        #expect(try await book.keyIDs() == [], "a foreign ring wrote checks")
-        #expect(try await book.fit(of: KeyRing(keys: [second, first])) == .fits)
-        #expect(try await book.keyIDs() == [first.id])
-        try await book.add(second.id, of: KeyRing(keys: [second, first]))
-        #expect(try await book.fit(of: KeyRing(keys: [first])) == .lacks([second.id]))
+        #expect(try await store.fit(of: KeyRing(keys: [second])) == .foreign([first.id]))
+        #expect(try await store.recordedKeyIDs() == [], "a foreign ring wrote checks")
+        #expect(try await store.fit(of: KeyRing(keys: [second, first])) == .fits)
+        #expect(try await store.recordedKeyIDs() == [first.id])
+        try await store.recordKey(second.id, of: KeyRing(keys: [second, first]))
+        #expect(try await store.fit(of: KeyRing(keys: [first])) == .lacks([second.id]))
     }
 
     @Test("accept the first of two rings that start at the same time")
     func race() async throws {
         let (one, other) = (try KeyRing(keys: [first]), try KeyRing(keys: [second]))
-        let book = StoredKeyChecks(store)
-        #expect(try await book.fit(of: one) == .fits)
-        #expect(try await book.fit(of: other) == .fits, "nothing is sealed yet")
-        try await book.add(first.id, of: one)
-        try await book.add(second.id, of: other)
-        #expect(try await book.fit(of: other) == .foreign([first.id]))
-        #expect(try await book.fit(of: one) == .fits)
+        #expect(try await store.fit(of: one) == .fits)
+        #expect(try await store.fit(of: other) == .fits, "nothing is sealed yet")
+        try await store.recordKey(first.id, of: one)
+        try await store.recordKey(second.id, of: other)
+        #expect(try await store.fit(of: other) == .foreign([first.id]))
+        #expect(try await store.fit(of: one) == .fits)
     }
 
     @Test("are replaced only by a process that has read the current ones", arguments: StoreKind.allCases)

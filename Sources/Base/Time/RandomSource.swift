@@ -11,30 +11,25 @@ package protocol RandomSource: Sendable {
 
 /// The system's random numbers, read in blocks: a system call costs more than all else that is done with a number.
 package struct SystemRandom: RandomSource {
-    private static let block = Mutex(RandomBlock())
+    /// The numbers that were read and are not used yet.
+    ///
+    /// Each is used once.
+    private static let unused = Mutex<[UInt64]>([])
 
     package init() {}
 
     package func nextUnit() -> Double { Double(nextBits() >> 11) * 0x1p-53 }
-    package func nextBits() -> UInt64 { Self.block.withLock { $0.next() } }
-}
 
-/// Numbers that were read from the system and are not used yet.
-///
-/// Each is used once.
-private struct RandomBlock {
-    /// The system gives at most 256 bytes in one call (https://man7.org/linux/man-pages/man3/getentropy.3.html).
-    private static let count = 256 / MemoryLayout<UInt64>.size
-
-    private var numbers: [UInt64] = []
-
-    mutating func next() -> UInt64 {
-        if numbers.isEmpty { fill() }
-        return numbers.removeLast()
+    package func nextBits() -> UInt64 {
+        Self.unused.withLock { numbers in
+            if numbers.isEmpty { Self.fill(&numbers) }
+            return numbers.removeLast()
+        }
     }
 
-    private mutating func fill() {
-        numbers = Array(repeating: 0, count: Self.count)
+    /// The system gives at most 256 bytes in one call (https://man7.org/linux/man-pages/man3/getentropy.3.html).
+    private static func fill(_ numbers: inout [UInt64]) {
+        numbers = Array(repeating: 0, count: 256 / MemoryLayout<UInt64>.size)
         let result = unsafe numbers.withUnsafeMutableBytes { bytes in
             unsafe getentropy(bytes.baseAddress, bytes.count)
         }

@@ -72,22 +72,11 @@ package struct SystemTime: TimeSource {
         usleep(useconds_t(clamping: span.wholeMilliseconds * 1000))
     }
 
-    private static func read(_ clock: clockid_t) -> Int64 {
-        var point = timespec()
-        // Both clocks exist on every Linux since 2.6.39, so the call cannot fail.
-        let result = unsafe clock_gettime(clock, &point)
-        precondition(result == 0, "clock_gettime(\(clock)) failed with errno \(errno)")
-        return Int64(point.tv_sec) * 1000 + Int64(point.tv_nsec) / 1_000_000
-    }
-}
+    package static let bootIDPath = "/proc/sys/kernel/random/boot_id"
 
-/// The kernel's name for this boot, to which every ``BootInstant`` belongs.
-package enum BootID {
-    package static let path = "/proc/sys/kernel/random/boot_id"
-
-    /// Returns the name, or `nil` if the kernel's file cannot be read.
-    package static func read() -> String? {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    /// The kernel's name for this boot, to which every ``BootInstant`` belongs, or `nil` if it cannot be read.
+    package static var bootID: String? {
+        let descriptor = unsafe open(bootIDPath, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: 64)
@@ -96,6 +85,14 @@ package enum BootID {
         }
         let text = String(decoding: bytes.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
         return text.isEmpty ? nil : text
+    }
+
+    private static func read(_ clock: clockid_t) -> Int64 {
+        var point = timespec()
+        // Both clocks exist on every Linux since 2.6.39, so the call cannot fail.
+        let result = unsafe clock_gettime(clock, &point)
+        precondition(result == 0, "clock_gettime(\(clock)) failed with errno \(errno)")
+        return Int64(point.tv_sec) * 1000 + Int64(point.tv_nsec) / 1_000_000
     }
 }
 

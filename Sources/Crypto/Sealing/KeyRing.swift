@@ -82,7 +82,7 @@ package struct KeyRing: Sendable {
         bytes.append(contentsOf: repeatElement(0, count: length - start))
         var span = bytes.mutableSpan
         var buffer = unsafe span.mutableBytes
-        try Nonces.write(into: &buffer, at: start)
+        try CipherContext.writeNonce(into: &buffer, at: start)
         // The tag covers only the secret: the derived key depends on the row, the column and the id of the ring's key.
         try key.derivation.withKey(for: context.derivationPurpose) { (key) throws(CryptoError) in
             try secret.withBytes { (message) throws(CryptoError) in

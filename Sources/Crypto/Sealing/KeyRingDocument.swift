@@ -74,10 +74,7 @@ struct KeyRingDocument {
         self.lines = lines
     }
 
-    private func find(
-        _ id: KeyID,
-        mayBeSealing: Bool = true
-    ) throws(FileError) -> (index: Int, key: SealingKey) {
+    private func find(_ id: KeyID, mayBeSealing: Bool = true) throws(FileError) -> (index: Int, key: SealingKey) {
         for (index, line) in lines.enumerated() {
             guard let key = line.key, key.id == id else { continue }
             guard mayBeSealing || id != ring.sealingKeyID else {
@@ -113,10 +110,7 @@ extension KeyRingDocument {
         return lines
     }
 
-    private static func line(
-        _ span: RawSpan,
-        malformed: (String) -> FileError
-    ) throws(FileError) -> Line {
+    private static func line(_ span: RawSpan, malformed: (String) -> FileError) throws(FileError) -> Line {
         let words = words(of: span)
         guard let first = words.first, span.byte(at: first.lowerBound) != UInt8(ascii: "#") else {
             return (Secret(copying: span), nil)
@@ -156,11 +150,7 @@ extension SealingKey {
     /// Reads a key from the words of a line, given as ranges.
     ///
     /// `malformed` makes the error, which never quotes the line.
-    init(
-        words: [Range<Int>],
-        of line: RawSpan,
-        malformed: (String) -> FileError
-    ) throws(FileError) {
+    init(words: [Range<Int>], of line: RawSpan, malformed: (String) -> FileError) throws(FileError) {
         guard (2...4).contains(words.count) else {
             throw malformed("the line is not: <id> <base64 key> [pending | retired <seconds since 1970>]")
         }

@@ -20,10 +20,7 @@ package enum KeyRingFile {
     /// If systemd has set `$CREDENTIALS_DIRECTORY`, a file in that directory can belong to root and be readable by the
     /// group, as `LoadCredential=` makes it: the directory itself is closed to other users
     /// (https://systemd.io/CREDENTIALS/).
-    package static func load(
-        path: String,
-        credentialsDirectory: String? = nil
-    ) throws(FileError) -> KeyRing {
+    package static func load(path: String, credentialsDirectory: String? = nil) throws(FileError) -> KeyRing {
         let file = try open(path, namedBy: path)
         let status = try addingPath(path) { () throws(SystemCallError) in try file.status() }
         let isCredential = credentialsDirectory.map { isInside(path, in: $0) } ?? false
@@ -141,11 +138,7 @@ extension KeyRingFile {
         }
     }
 
-    private static func check(
-        _ status: FileIdentity,
-        isCredential: Bool,
-        path: String
-    ) throws(FileError) {
+    private static func check(_ status: FileIdentity, isCredential: Bool, path: String) throws(FileError) {
         let user = geteuid()
         guard status.isRegular else {
             throw FileError(
@@ -168,10 +161,7 @@ extension KeyRingFile {
         }
     }
 
-    private static func document(
-        in file: borrowing OpenFile,
-        path: String
-    ) throws(FileError) -> KeyRingDocument {
+    private static func document(in file: borrowing OpenFile, path: String) throws(FileError) -> KeyRingDocument {
         let text: Secret?
         do throws(SystemCallError) {
             text = try file.read(limit: maximumSize)

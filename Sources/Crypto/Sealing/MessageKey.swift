@@ -1,6 +1,5 @@
 package import Base
 private import CCrypto
-private import Synchronization
 
 /// A key that computes and checks HMAC-SHA256 codes (RFC 2104).
 ///
@@ -82,41 +81,6 @@ package struct MessageKey: Sendable {
 extension Secret {
     fileprivate var bytes: [UInt8] {
         withBytes { span in (0..<span.byteCount).map { span.byte(at: $0) } }
-    }
-}
-
-/// The nonces of seals, from the library's random generator.
-///
-/// They are generated in blocks, because a call of the generator costs a third of a seal. A nonce is not a secret, so
-/// the block is not wiped. Each one is used once: the program does not fork, so no other process has the block.
-enum Nonces {
-    /// A nonce of 96 bits.
-    private typealias Nonce = InlineArray<3, UInt32>
-
-    /// The words of the nonces that are not used yet.
-    private static let block = Mutex<[UInt32]>([])
-    private static let blockLength = 64 * Nonce.count
-
-    /// Writes the next nonce into the buffer.
-    static func write(into buffer: inout MutableRawSpan, at start: Int) throws(CryptoError) {
-        let nonce = try next()
-        for index in nonce.indices {
-            let offset = start + index * MemoryLayout<UInt32>.size
-            buffer.storeBytes(of: nonce[index], toByteOffset: offset, as: UInt32.self)
-        }
-    }
-
-    private static func next() throws(CryptoError) -> Nonce {
-        try block.withLock { (words) throws(CryptoError) in
-            if words.isEmpty {
-                var filled = [UInt32](repeating: 0, count: blockLength)
-                var span = filled.mutableSpan
-                var buffer = unsafe span.mutableBytes
-                try OpenSSL.fillRandomly(&buffer, in: 0..<buffer.byteCount)
-                words = filled
-            }
-            return Nonce { _ in words.removeLast() }
-        }
     }
 }
 

@@ -63,7 +63,7 @@ extension EngineLog {
             alarms.keys.filter { doubts.contains($0.kind) && alarms[$0]?.current != nil }.map(\.client)
         }
         guard !doubted.isEmpty else { return }
-        let working = Set(refreshes.filter { $0.decision?.outcome == .refreshed }.map(\.refresh.grant.clientID))
+        let working = Set(refreshes.filter { $0.decision?.isRefreshed ?? false }.map(\.refresh.grant.clientID))
         for client in doubted where working.contains(client) { end(doubts, client: client) }
     }
 

@@ -118,8 +118,8 @@ extension ExchangedTokens {
     private init?(_ object: JSONValue) {
         guard let userID = object["user"]?.string, let clientID = object["client"]?.string,
             let accessToken = object["access_token"]?.string, let isExchanged = object["is_exchanged"]?.bool,
-            let accessTokenExpiresAt = Self.timestamp(object["access_expires_at"]),
-            let receivedAt = Self.timestamp(object["received_at"])
+            let accessTokenExpiresAt = object["access_expires_at"]?.timestamp,
+            let receivedAt = object["received_at"]?.timestamp
         else { return nil }
         self.init(
             userID: userID,
@@ -135,13 +135,9 @@ extension ExchangedTokens {
             accessTokenExpiresAt: accessTokenExpiresAt,
             isExchanged: isExchanged,
             refreshToken: object["refresh_token"]?.string.map { Secret($0) },
-            refreshTokenExpiresAt: Self.timestamp(object["refresh_expires_at"]),
+            refreshTokenExpiresAt: object["refresh_expires_at"]?.timestamp,
             receivedAt: receivedAt
         )
-    }
-
-    private static func timestamp(_ value: JSONValue?) -> Timestamp? {
-        value?.integer.map { Timestamp(milliseconds: $0) }
     }
 }
 

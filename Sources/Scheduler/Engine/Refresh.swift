@@ -1,6 +1,4 @@
 import Base
-import Crypto
-import GoogleOAuth
 import Storage
 import Synchronization
 
@@ -33,66 +31,6 @@ final class InFlightRefresh: Sendable {
     func leaseRenewed(until instant: BootInstant) { leaseEnd.withLock { $0 = max($0, instant) } }
 
     func leaseRemaining(at instant: BootInstant) -> Duration { leaseEnd.withLock { $0 } - instant }
-}
-
-/// A result on its way to the committer.
-struct PendingResult: Sendable {
-    let refresh: InFlightRefresh
-    /// Reads the response and seals its tokens.
-    ///
-    /// After a failure it can be tried again. A rotated token in a response that was not read has no other copy.
-    let read: @Sendable () throws(CryptoError) -> RefreshResult
-}
-
-extension RefreshResult {
-    /// Reads the response to a request that contained a refresh token, and seals its tokens.
-    ///
-    /// Lifetimes in the response count from `receivedAt`.
-    convenience init(
-        of refresh: InFlightRefresh,
-        reading response: ParsedRefreshResponse,
-        to sent: Secret,
-        clientSecret: ClientSecretFingerprint,
-        receivedAt: Timestamp,
-        latency: Duration,
-        sealingWith vault: TokenVault
-    ) throws(CryptoError) {
-        let id = refresh.grant.id
-        // A server that returns the refresh token it was sent has not rotated it.
-        let seal = { (rotated: Secret?, expiresAt: Timestamp?) throws(CryptoError) -> Grant.RefreshToken? in
-            guard let rotated, rotated != sent else { return nil }
-            return try vault.seal(refreshToken: rotated, for: id, expiresAt: expiresAt)
-        }
-        let answer: Answer
-        switch response.verdict {
-        case .granted(let tokens):
-            let expiresAt = tokens.refreshTokenLifetime.map { receivedAt + $0 }
-            answer = .granted(
-                RefreshedTokens(
-                    accessToken: Grant.AccessToken(
-                        sealed: try vault.seal(accessToken: tokens.accessToken, for: id),
-                        obtainedAt: receivedAt,
-                        expiresAt: receivedAt + tokens.lifetime,
-                        type: tokens.type
-                    ),
-                    rotated: try seal(tokens.rotated, expiresAt),
-                    scope: tokens.scope,
-                    refreshTokenExpiresAt: expiresAt,
-                    digest: IssuedTokens.digest(of: tokens.accessToken)
-                )
-            )
-        case .flawed(let code, let rotated): answer = .flawed(code: code, rotated: try seal(rotated, nil))
-        case let verdict: answer = .failed(verdict, retryAfter: response.retryAfter)
-        }
-        self.init(
-            attempt: refresh.attempt,
-            answer: answer,
-            clientSecret: clientSecret,
-            status: response.status,
-            text: response.text,
-            latency: latency
-        )
-    }
 }
 
 /// A refresh whose result is committed, or never will be.

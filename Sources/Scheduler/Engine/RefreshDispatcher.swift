@@ -204,10 +204,7 @@ final class AccountLookup: Sendable {
 ///
 /// A reload of the configuration replaces them.
 final class ClientSecrets: Sendable {
-    struct Entry {
-        let secret: Secret
-        let fingerprint: ClientSecretFingerprint
-    }
+    typealias Entry = (secret: Secret, fingerprint: ClientSecretFingerprint)
 
     private let entries: Mutex<[String: Entry]>
 
@@ -225,7 +222,7 @@ final class ClientSecrets: Sendable {
     private static func entries(of secrets: [String: Secret]) -> [String: Entry] {
         Dictionary(
             uniqueKeysWithValues: secrets.map { id, secret in
-                (id, Entry(secret: secret, fingerprint: ClientSecretFingerprint(of: secret, clientID: id)))
+                (id, (secret, ClientSecretFingerprint(of: secret, clientID: id)))
             }
         )
     }

@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Storage
 import Telemetry
 
@@ -80,7 +79,7 @@ extension RefreshEngine {
         wanting count: Int,
         until end: BootInstant
     ) async -> (count: Int, isProbe: Bool) {
-        while keyRing.standbyReason == nil {
+        while !isInStandby {
             switch state.permitPass(count, of: client, until: end, under: conditions) {
             case .send(let allowed): return (allowed, false)
             case .askForProbe: return (await beginProbe(client) ? 1 : 0, true)

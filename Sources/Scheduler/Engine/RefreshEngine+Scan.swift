@@ -42,8 +42,8 @@ extension RefreshEngine {
             let clients = try await store.clientsWithDueTimes()
             state.clientsInUse = Set(clients)
             for client in clients {
-                guard let first = state.firstPage(of: client, at: time.now) else { return }
-                try await read(first)
+                guard state.beginReading(client) else { return }
+                try await read(client, after: nil)
                 try await readOn(client)
             }
         }
@@ -57,18 +57,18 @@ extension RefreshEngine {
     }
 
     private func readOn(_ client: String) async throws {
-        while let next = state.nextPage(of: client, at: time.now) { try await read(next) }
+        while let cursor = state.cursorToReadOn(client) { try await read(client, after: cursor) }
     }
 
-    private func read(_ request: RefreshEngineState.PageRequest) async throws {
+    private func read(_ client: String, after cursor: DueEntry?) async throws {
         let page = try await store.due(
-            ofClient: request.client,
-            by: request.horizon,
-            after: request.cursor,
+            ofClient: client,
+            by: time.now + configuration.scanAhead,
+            after: cursor,
             atMost: RefreshEngineState.pageSize
         )
         reportProgress()
-        state.pageArrived(page, for: request, at: conditions)
+        state.pageArrived(page, of: client, after: cursor, at: conditions)
     }
 
     /// Runs calls of the store and reports their failure, and returns `false` if one failed.
@@ -113,34 +113,26 @@ extension RefreshEngineState {
     /// The time for which another worker's grant must be overdue before this worker tries to claim it.
     private static let otherShareDelay: Duration = .milliseconds(1_500)
 
-    /// A page of a client's part of the due index, to be read from the store.
-    struct PageRequest {
-        var client: String
-        var cursor: DueEntry?
-        /// The due time up to which the index is read.
-        var horizon: Timestamp
-    }
-
     func isScanDue(at instant: BootInstant) -> Bool { instant >= nextScan }
 
     mutating func beginScan(at instant: BootInstant) { nextScan = instant + configuration.scanInterval }
 
-    /// Returns the page at the beginning of a client's part of the index, or `nil` while stopping.
+    /// Returns `true` if the beginning of a client's part of the index is to be read, or `false` while stopping.
     ///
     /// It is read in each scan, even if a long index is being read on from its last page: grants that another worker
     /// had claimed and left are there.
-    mutating func firstPage(of client: String, at now: Timestamp) -> PageRequest? {
-        guard !isStopping else { return nil }
+    mutating func beginReading(_ client: String) -> Bool {
+        guard !isStopping else { return false }
         addGate(of: client)
-        return PageRequest(client: client, cursor: nil, horizon: now + configuration.scanAhead)
+        return true
     }
 
-    /// Returns the page to read on with, or `nil` if the index is read to its end, or has filled the queue.
-    func nextPage(of client: String, at now: Timestamp) -> PageRequest? {
+    /// Returns the entry after which to read on, or `nil` if the index is read to its end, or has filled the queue.
+    func cursorToReadOn(_ client: String) -> DueEntry? {
         guard !isStopping, let gate = gates[client], let cursor = gate.cursor,
             gate.queue.count < Self.maximumQueue, window.count < Self.maximumWindow
         else { return nil }
-        return PageRequest(client: client, cursor: cursor, horizon: now + configuration.scanAhead)
+        return cursor
     }
 
     /// The clients whose queue runs short while the index has more.
@@ -148,18 +140,23 @@ extension RefreshEngineState {
         gates.filter { $1.cursor != nil && $1.queue.count < Self.maximumQueue / 2 }.map(\.key)
     }
 
-    /// Takes a page into the window and the queue.
+    /// Takes the page after `cursor`, or from the beginning, into the window and the queue.
     ///
     /// The cursor moves only past entries that were taken, so that the grants that are due first are refreshed first.
-    mutating func pageArrived(_ page: [DueEntry], for request: PageRequest, at conditions: Conditions) {
+    mutating func pageArrived(
+        _ page: [DueEntry],
+        of client: String,
+        after cursor: DueEntry?,
+        at conditions: Conditions
+    ) {
         takeoverPause.reached(at: conditions.instant)
         queueDueGrants(at: conditions)
-        let taken = take(page, of: request.client, at: conditions.now)
+        let taken = take(page, of: client, at: conditions.now)
         queueDueGrants(at: conditions)
         // A page from the beginning must not move the cursor back.
-        guard request.cursor == gates[request.client]?.cursor else { return }
+        guard cursor == gates[client]?.cursor else { return }
         let isLast = taken.count == page.count && page.count < Self.pageSize
-        gates[request.client]?.cursor = isLast ? nil : taken.last ?? request.cursor
+        gates[client]?.cursor = isLast ? nil : taken.last ?? cursor
     }
 
     /// Takes a page into the window as far as the queue can take due grants, and returns the entries that were

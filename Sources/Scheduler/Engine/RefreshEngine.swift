@@ -81,6 +81,7 @@ package actor RefreshEngine {
 
     /// The key ring, which says whether this worker can refresh.
     package nonisolated var keyRing: ReloadableKeyRing { dispatcher.vault.ring }
+    nonisolated var isInStandby: Bool { keyRing.standbyReason != nil }
 
     /// The number of refreshes in flight, from just before their claim until their result is committed.
     package var inFlight: Int { state.slots.count }

@@ -226,7 +226,7 @@ struct PlainBatches: Sendable {
         let decision = rules.decide(
             DecisionContext(result: result, grant: claimed, health: health, now: now, instant: instant, jitter: 0)
         )
-        guard decision.outcome == .refreshed, decision.events.isEmpty, decision.lostScopes.isEmpty,
+        guard decision.isRefreshed, decision.events.isEmpty, decision.lostScopes.isEmpty,
             let grant = decision.grant, grant.lease == nil, grant.state == claimed.state,
             grant.clientID == claimed.clientID, grant.owner == claimed.owner
         else { return nil }

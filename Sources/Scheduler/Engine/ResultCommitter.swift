@@ -316,3 +316,12 @@ actor ResultCommitter {
         }
     }
 }
+
+/// A result on its way to the committer.
+struct PendingResult: Sendable {
+    let refresh: InFlightRefresh
+    /// Reads the response and seals its tokens.
+    ///
+    /// After a failure it can be tried again. A rotated token in a response that was not read has no other copy.
+    let read: @Sendable () throws(CryptoError) -> RefreshResult
+}

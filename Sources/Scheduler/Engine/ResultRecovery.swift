@@ -1,7 +1,6 @@
 package import Base
 package import Crypto
 package import Storage
-import Telemetry
 
 /// The outcome of a recovery: a former process could not store these results, and left them in a spill file.
 ///
@@ -70,7 +69,7 @@ package struct ResultRecovery: Hashable, Sendable {
             )
         )
         try transaction.store(decision, about: grant, at: now)
-        if decision.outcome == .void { outdated += 1 } else { stored += 1 }
+        if decision.isVoid { outdated += 1 } else { stored += 1 }
     }
 }
 
@@ -173,7 +172,7 @@ extension RefreshResult {
             clientID: client,
             claim: claim,
             generation: generation,
-            lastAttemptAt: timestamp(object["last_attempt_at"]),
+            lastAttemptAt: object["last_attempt_at"]?.timestamp,
             refreshToken: try object["sent"].flatMap { (value) throws(CryptoError) in try refreshToken(from: value) }
         )
         let clientSecret = ClientSecretFingerprint(stored: object["client_secret"])
@@ -191,15 +190,15 @@ extension RefreshResult {
             accessToken: access,
             rotated: rotated,
             scope: object["scope"]?.string,
-            refreshTokenExpiresAt: timestamp(object["refresh_expires_at"]),
+            refreshTokenExpiresAt: object["refresh_expires_at"]?.timestamp,
             digest: bytes(object["access_digest"]).flatMap { $0.count == IssuedTokens.digestLength ? $0 : nil }
         )
         return RefreshResult(attempt: attempt, answer: .granted(tokens), clientSecret: clientSecret)
     }
 
     private static func accessToken(from object: JSONValue) throws(CryptoError) -> Grant.AccessToken? {
-        guard let sealed = bytes(object["sealed"]), let obtainedAt = timestamp(object["obtained_at"]),
-            let expiresAt = timestamp(object["expires_at"]), let type = object["type"]?.string
+        guard let sealed = bytes(object["sealed"]), let obtainedAt = object["obtained_at"]?.timestamp,
+            let expiresAt = object["expires_at"]?.timestamp, let type = object["type"]?.string
         else { return nil }
         return Grant.AccessToken(
             sealed: try SealedSecret(bytes: sealed),
@@ -214,15 +213,11 @@ extension RefreshResult {
         return Grant.RefreshToken(
             sealed: try SealedSecret(bytes: sealed),
             marks: TokenMarks(prefix: bytes(object["prefix"]), digest: bytes(object["digest"])),
-            expiresAt: timestamp(object["expires_at"]),
-            consentedAt: timestamp(object["consented_at"]),
+            expiresAt: object["expires_at"]?.timestamp,
+            consentedAt: object["consented_at"]?.timestamp,
             isExpiryNoticed: object["expiry_noticed"] == .bool(true)
         )
     }
 
     private static func bytes(_ value: JSONValue?) -> [UInt8]? { value?.string.flatMap { Base64URL.decode($0) } }
-
-    private static func timestamp(_ value: JSONValue?) -> Timestamp? {
-        value?.integer.map { Timestamp(milliseconds: $0) }
-    }
 }

@@ -2,7 +2,7 @@ package import Base
 package import Crypto
 package import HTTPClient
 package import Storage
-package import Telemetry
+import Telemetry
 
 /// Delivers notices to the backend: takes the lease on notices, posts those that are due, and stores the outcomes.
 ///
@@ -26,11 +26,9 @@ package struct NoticeDispatcher: Sendable {
     /// The time before the end of a refresh token at which the backend is notified, or zero for never.
     let expiryNotice: Duration
     let workerName: String
-    let metrics: MetricsLog
-    let counters: LifetimeCounters
-    let diagnostics: DiagnosticLog
-    let time: any TimeSource
+    let log: EngineLog
     let random: any RandomSource
+    private var time: any TimeSource { log.time }
 
     package init(
         store: any Store,
@@ -39,10 +37,7 @@ package struct NoticeDispatcher: Sendable {
         keys: [MessageKey],
         expiryNotice: Duration,
         workerName: String,
-        metrics: MetricsLog,
-        counters: LifetimeCounters,
-        diagnostics: DiagnosticLog,
-        time: any TimeSource,
+        log: EngineLog,
         random: any RandomSource
     ) {
         self.store = store
@@ -51,10 +46,7 @@ package struct NoticeDispatcher: Sendable {
         self.keys = keys
         self.expiryNotice = expiryNotice
         self.workerName = workerName
-        self.metrics = metrics
-        self.counters = counters
-        self.diagnostics = diagnostics
-        self.time = time
+        self.log = log
         self.random = random
     }
 
@@ -107,7 +99,7 @@ package struct NoticeDispatcher: Sendable {
             try await store.grant(id)?.isAnnounced(toExpireAt: end) != true
         {
             // The token was replaced or the grant has ended while the notice waited.
-            diagnostics.info("a notice is outdated, and not posted", ["notice": notice.id])
+            log.diagnostics.info("a notice is outdated, and not posted", ["notice": notice.id])
             return try await store.noticeGivenUp(notice.sequence, at: time.now)
         }
         let answer = await post(notice)
@@ -124,13 +116,13 @@ package struct NoticeDispatcher: Sendable {
         case .postponed(let until): try await store.noticePostponed(notice.sequence, until: until)
         case .givenUp:
             try await store.noticeGivenUp(notice.sequence, at: now)
-            diagnostics.error(
+            log.diagnostics.error(
                 "a notice was not accepted within a day and is given up; refresh-worker notices replay posts it again",
                 ["notice": notice.id, "type": notice.content.type, "grant": notice.content.grant?.description ?? ""]
             )
         }
-        counters.recordNotice(outcome: outcome.name)
-        metrics.record(.delivery(of: notice, outcome, status: answer.status))
+        log.counters.lifetime.recordNotice(outcome: outcome.name)
+        log.metrics.record(.delivery(of: notice, outcome, status: answer.status))
     }
 
     private func post(_ notice: Notice) async -> (status: Int?, retryAfter: Duration?) {
@@ -139,7 +131,7 @@ package struct NoticeDispatcher: Sendable {
             let response = try await http.send(request, deadline: Self.deadline)
             return (response.status, response.retryAfter)
         } catch {
-            diagnostics.info("a notice could not be posted", ["notice": notice.id, "error": error.kind.rawValue])
+            log.diagnostics.info("a notice could not be posted", ["notice": notice.id, "error": error.kind.rawValue])
             return (nil, nil)
         }
     }
@@ -193,5 +185,96 @@ enum NoticeOutcome: Hashable, Sendable {
         guard now - notice.pendingSince < givenUpAfter else { return .givenUp }
         let wait = backOff.delay(failures: notice.attempts + 1, remainingLife: nil, jitter: jitter)
         return .postponed(until: now + max(wait, retryAfter ?? .zero))
+    }
+}
+
+/// A notice as it is posted: a signed message about a user.
+///
+/// The headers and the signed content follow Standard Webhooks
+/// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md), for which receivers
+/// find libraries: HMAC-SHA256 over the id, the time of sending and the body. The id stays the same for every delivery
+/// of a notice, so that a receiver recognises repetitions.
+extension Notice {
+    /// The body: ids, states and times, without secrets.
+    var body: [UInt8] {
+        var line = JSONLine()
+        line.field("id", id)
+        line.field("type", content.type)
+        line.field("timestamp", at.iso8601)
+        line.object("data") { data in
+            data.field("user_id", userID)
+            Self.write(content, to: &data)
+        }
+        return line.bytes
+    }
+
+    private static func write(_ content: Notice.Content, to data: inout JSONLine) {
+        if let grant = content.grant { data.field("grant_id", grant.description) }
+        switch content {
+        case .connection(_, let from, let to, let reason):
+            data.field("connected", to.isConnected)
+            data.field("state", to.rawValue)
+            if reason == .none { data.null("reason") } else { data.field("reason", reason.rawValue) }
+            data.field("former_state", from.rawValue)
+        case .lostScopes(_, let lost, let granted):
+            data.array("lost_scopes") { array in
+                for scope in lost.split(separator: " ") { array.element(String(scope)) }
+            }
+            data.array("granted_scopes") { array in
+                for scope in granted.split(separator: " ") { array.element(String(scope)) }
+            }
+        case .expiring(_, let end): data.field("expires_at", end.iso8601)
+        case .sessionReused(let session): data.field("session_id", session.description)
+        case .userDeleted: break
+        }
+    }
+
+    /// Returns the request that delivers the notice at this instant.
+    func request(to endpoint: Endpoint, keys: [MessageKey], at now: Timestamp) -> HTTPRequest {
+        .notice(id, body, to: endpoint, keys: keys, at: now)
+    }
+}
+
+extension HTTPRequest {
+    /// Returns a signed message, with one signature for each key.
+    fileprivate static func notice(
+        _ id: String,
+        _ body: [UInt8],
+        to endpoint: Endpoint,
+        keys: [MessageKey],
+        at now: Timestamp
+    ) -> HTTPRequest {
+        let seconds = "\(now.milliseconds / 1000)"
+        let signed = Array("\(id).\(seconds).".utf8) + body
+        let signatures = keys.map { "v1,\(Base64.encode($0.authenticate(signed)))" }
+        return HTTPRequest(
+            method: .post,
+            endpoint: endpoint,
+            headers: [
+                ("Content-Type", "application/json"), ("webhook-id", id), ("webhook-timestamp", seconds),
+                ("webhook-signature", signatures.joined(separator: " ")),
+            ],
+            body: HTTPBody(body)
+        )
+    }
+}
+
+extension HTTPClient {
+    /// Posts a notice of the type `test`, which is about no user, and returns the receiver's status.
+    ///
+    /// It is not in the outbox, so it is neither repeated nor replayed.
+    package func postTestNotice(
+        _ id: String,
+        to endpoint: Endpoint,
+        keys: [MessageKey],
+        at now: Timestamp
+    ) async throws(HTTPError) -> Int {
+        var line = JSONLine()
+        line.field("id", id)
+        line.field("type", "test")
+        line.field("timestamp", now.iso8601)
+        line.object("data") { _ in }
+        let request = HTTPRequest.notice(id, line.bytes, to: endpoint, keys: keys, at: now)
+        return try await send(request, deadline: NoticeDispatcher.deadline).status
     }
 }

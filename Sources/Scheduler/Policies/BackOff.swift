@@ -1,5 +1,3 @@
-import Base
-
 /// The wait before a grant is tried again.
 ///
 /// Full jitter: the wait is a random time between zero and the cap, so that grants which failed together do not come
@@ -85,15 +83,4 @@ struct BackOff: Hashable, Sendable {
         guard let remainingLife, remainingLife > .zero else { return cap }
         return min(cap, max(remainingLife / 3, shortest))
     }
-}
-
-extension BootInstant {
-    /// The largest difference between the readings of one clock in several processes.
-    private static let tolerance: Duration = .seconds(10)
-
-    /// `true` if an instant that was at most `span` ahead when it was stored is further ahead now.
-    ///
-    /// Then the clock has been set back since, as a database server's clock can be, and the instant is treated as past:
-    /// otherwise it would hold for as long as the step was.
-    func isBeyond(_ span: Duration, after now: BootInstant) -> Bool { self - now > span + Self.tolerance }
 }

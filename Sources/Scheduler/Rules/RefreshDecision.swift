@@ -26,6 +26,10 @@ struct RefreshDecision: Sendable {
     var alarm: Alarm?
 
     typealias Alarm = (kind: AlarmKind, text: String)
+
+    var isRefreshed: Bool { outcome == .refreshed }
+    /// `true` if the result does not count any more.
+    var isVoid: Bool { outcome == .void }
 }
 
 extension StoreTransaction {
@@ -206,6 +210,65 @@ package final class RefreshResult: Sendable {
         case .revocation(nil): "revoked"
         case .revocation: "revocation_failed"
         }
+    }
+
+    /// The code of an answer that brought no token, or `nil` for any other, and if nothing was sent or waited for.
+    var failureCode: String? {
+        switch answer {
+        case .granted, .failed(.notSent, _), .failed(.givenUp, _), .nothingToSend, .unreadable, .revocation: nil
+        case .flawed, .failed: GrantReason(rawValue: code).rawValue
+        }
+    }
+}
+
+extension RefreshResult {
+    /// Reads the response to a request that contained a refresh token, and seals its tokens.
+    ///
+    /// Lifetimes in the response count from `receivedAt`.
+    convenience init(
+        of refresh: InFlightRefresh,
+        reading response: ParsedRefreshResponse,
+        to sent: Secret,
+        clientSecret: ClientSecretFingerprint,
+        receivedAt: Timestamp,
+        latency: Duration,
+        sealingWith vault: TokenVault
+    ) throws(CryptoError) {
+        let id = refresh.grant.id
+        // A server that returns the refresh token it was sent has not rotated it.
+        let seal = { (rotated: Secret?, expiresAt: Timestamp?) throws(CryptoError) -> Grant.RefreshToken? in
+            guard let rotated, rotated != sent else { return nil }
+            return try vault.seal(refreshToken: rotated, for: id, expiresAt: expiresAt)
+        }
+        let answer: Answer
+        switch response.verdict {
+        case .granted(let tokens):
+            let expiresAt = tokens.refreshTokenLifetime.map { receivedAt + $0 }
+            answer = .granted(
+                RefreshedTokens(
+                    accessToken: Grant.AccessToken(
+                        sealed: try vault.seal(accessToken: tokens.accessToken, for: id),
+                        obtainedAt: receivedAt,
+                        expiresAt: receivedAt + tokens.lifetime,
+                        type: tokens.type
+                    ),
+                    rotated: try seal(tokens.rotated, expiresAt),
+                    scope: tokens.scope,
+                    refreshTokenExpiresAt: expiresAt,
+                    digest: IssuedTokens.digest(of: tokens.accessToken)
+                )
+            )
+        case .flawed(let code, let rotated): answer = .flawed(code: code, rotated: try seal(rotated, nil))
+        case let verdict: answer = .failed(verdict, retryAfter: response.retryAfter)
+        }
+        self.init(
+            attempt: refresh.attempt,
+            answer: answer,
+            clientSecret: clientSecret,
+            status: response.status,
+            text: response.text,
+            latency: latency
+        )
     }
 }
 

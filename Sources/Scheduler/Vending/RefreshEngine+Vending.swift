@@ -1,7 +1,6 @@
 import Base
 package import Crypto
 import Storage
-import Telemetry
 
 /// Vending of tokens: a stored one at once, or a fresh one from a refresh that all callers share.
 extension RefreshEngine {
@@ -48,10 +47,9 @@ extension RefreshEngine {
             case .committed(let finished):
                 guard let result = finished.result, let decision = finished.decision else { continue }
                 if case .unreadable(let error) = result.answer { throw VendingError.unreadable(error) }
-                isAfterRefresh = isAfterRefresh || decision.outcome == .refreshed
+                isAfterRefresh = isAfterRefresh || decision.isRefreshed
                 // A grant that was refreshed, has changed or has ended is decided about again.
-                guard decision.outcome != .refreshed, decision.outcome != .void,
-                    let grant = decision.grant, grant.state.isConnected
+                guard !decision.isRefreshed, !decision.isVoid, let grant = decision.grant, grant.state.isConnected
                 else { continue }
                 return try serveOldToken(of: grant, insteadOf: rejected, reason: result.code)
             case .handledElsewhere:

@@ -331,11 +331,7 @@ extension StoreTransaction {
         try keepLast(Retention.leftTokensPerGrant, securityEventsFrom: Self.prefix(of: grant.id))
     }
 
-    private static func identifier(
-        of token: Grant.RefreshToken?,
-        in grant: GrantID,
-        isSpent: Bool = false
-    ) -> String? {
+    private static func identifier(of token: Grant.RefreshToken?, in grant: GrantID, isSpent: Bool = false) -> String? {
         token?.marks.map { marks in
             prefix(of: grant) + (isSpent ? "spent:" : "") + Hexadecimal.encode(marks.digest.bytes)
         }

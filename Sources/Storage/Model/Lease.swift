@@ -58,11 +58,11 @@ package struct LeaseTime: Hashable, Sendable {
     package var instant: BootInstant
 }
 
-extension BootID {
+extension SystemTime {
     /// Returns the id of this boot, or throws with advice if it cannot be read.
-    static func require() throws(StoreError) -> String {
-        guard let id = read() else {
-            throw StoreError(.cannotOpen, "\(path) cannot be read: leases need the id of this boot. Mount /proc.")
+    static func requireBootID() throws(StoreError) -> String {
+        guard let id = bootID else {
+            throw StoreError(.cannotOpen, "\(bootIDPath) cannot be read: leases need the id of this boot. Mount /proc.")
         }
         return id
     }

@@ -1,5 +1,4 @@
 package import Base
-package import Crypto
 
 /// The change that an app or an import makes to an existing grant, decided from the data stored at one time.
 package struct Reconnection: Sendable {
@@ -40,19 +39,6 @@ package struct Reconnection: Sendable {
             dueAt: dueAt,
             at: now
         )
-    }
-}
-
-extension TokenVault {
-    /// `true` if the refresh token that the app brings differs from the stored one, or belongs to another client.
-    package func isOther(refreshToken brought: Secret?, ofClient clientID: String, than stored: Grant) -> Bool {
-        guard let brought else { return false }
-        guard stored.clientID == clientID else { return true }
-        switch Result(catching: { () throws(CryptoError) in try openRefreshToken(of: stored) }) {
-        case .success(let known): return known != brought
-        // A stored token that no key opens is useless, so the new one replaces it.
-        case .failure: return true
-        }
     }
 }
 

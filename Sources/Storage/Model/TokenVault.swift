@@ -53,6 +53,17 @@ package struct TokenVault: Sendable {
         try ring.open(sealed, for: .successor(of: id))
     }
 
+    /// `true` if the refresh token that the app brings differs from the stored one, or belongs to another client.
+    package func isOther(refreshToken brought: Secret?, ofClient clientID: String, than stored: Grant) -> Bool {
+        guard let brought else { return false }
+        guard stored.clientID == clientID else { return true }
+        switch Result(catching: { () throws(CryptoError) in try openRefreshToken(of: stored) }) {
+        case .success(let known): return known != brought
+        // A stored token that no key opens is useless, so the new one replaces it.
+        case .failure: return true
+        }
+    }
+
     /// Seals a whole result for the spill file.
     package func seal(spilledResult: Secret) throws(CryptoError) -> SealedSecret {
         try ring.current.seal(spilledResult, for: .spilledResult)

@@ -101,11 +101,8 @@ struct StatementBatch {
 
     init() {}
 
-    /// Creates a batch of one statement without values.
-    init(_ query: SQLQuery) {
-        self.init()
-        add(query)
-    }
+    /// Creates a batch of one statement.
+    init(_ query: SQLQuery, _ values: SQLValue...) { add(SQLStatement(query, values)) }
 }
 
 /// Text in a form that PostgreSQL can store: it accepts every character but NUL

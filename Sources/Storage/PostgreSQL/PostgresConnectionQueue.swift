@@ -151,6 +151,11 @@ struct CallDeadline: Sendable {
     var remainingForResponse: Duration { max(.zero, end + grace - SystemTime().sinceBoot) }
     /// The longest time that a call waits for a response.
     var responseTimeout: Duration { timeout + grace }
+    /// The milliseconds that a server can spend on a statement: a little less than the remaining time.
+    var serverLimit: String {
+        let left = remaining.wholeMilliseconds
+        return "\(max(1, left - min(left / 10, 500)))"
+    }
 }
 
 extension Connector {

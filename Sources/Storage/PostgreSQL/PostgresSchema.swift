@@ -70,9 +70,7 @@ struct PostgresSchema {
         guard try version(of: connection, until: deadline) < steps.count else { return }
         _ = try connection.run(StatementBatch(until: deadline), until: deadline)
         do throws(StoreError) {
-            var lock = StatementBatch()
-            lock.add(Self.takeLock, .integer(Self.migrationLock))
-            _ = try connection.run(lock, until: deadline)
+            _ = try connection.run(StatementBatch(Self.takeLock, .integer(Self.migrationLock)), until: deadline)
             let version = try version(of: connection, until: deadline)
             try connection.execute("limiting the wait for locks", Self.limitLockWait, until: deadline)
             let isBreaking = version > 0 && steps.dropFirst(version).contains { !$0.isAdditive }
@@ -135,15 +133,13 @@ struct PostgresSchema {
     private func oldestUser(of version: Int, _ connection: PostgresConnection, until deadline: CallDeadline)
         throws(StoreError) -> Int
     {
-        var batch = StatementBatch()
-        batch.add(SQLStatement(.readMeta, SchemaStep.noteOfOldestUser(of: version)))
+        let batch = StatementBatch(.readMeta, SchemaStep.noteOfOldestUser(of: version))
         let note: String? = try connection.run(batch, until: deadline)[0].first { $0.text() }
         return note.flatMap { Int($0) } ?? version
     }
 
     private func refuseWorkers(of connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError) {
-        var batch = StatementBatch()
-        batch.add(Self.liveWorkerIDs, .integer(WorkerReport.lifetime.wholeMilliseconds))
+        let batch = StatementBatch(Self.liveWorkerIDs, .integer(WorkerReport.lifetime.wholeMilliseconds))
         let workers = try connection.run(batch, until: deadline)[0].rows { $0.text() }
         guard workers.isEmpty else {
             throw StoreError(step: steps.count, of: connection.database, usedBy: workers)

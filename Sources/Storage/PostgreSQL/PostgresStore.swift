@@ -48,7 +48,7 @@ package final class PostgresStore: SQLStore {
         keepsNotices: Bool = false,
         leaseClock: (any TimeSource)? = nil
     ) async throws(StoreError) {
-        bootID = try BootID.require()
+        bootID = try SystemTime.requireBootID()
         self.address = address
         self.clock = clock
         local = clock.local

@@ -1,5 +1,3 @@
-import Base
-
 extension SQLQuery {
     /// Fails, before anything is written, in a database that must not be used any more, and otherwise returns the
     /// server's timeline.
@@ -72,20 +70,9 @@ extension StatementBatch {
     mutating func addLimits(until deadline: CallDeadline) { add(.limits, .text(deadline.serverLimit)) }
 
     /// Creates a limited batch for a query that changes nothing.
-    init(queryUntil deadline: CallDeadline) {
-        self.init()
-        add(.queryLimit, .text(deadline.serverLimit))
-    }
+    init(queryUntil deadline: CallDeadline) { self.init(.queryLimit, .text(deadline.serverLimit)) }
 
     var useCheckPosition: Int? { entries.firstIndex { $0.query.preparedName == SQLQuery.checkUse.preparedName } }
-}
-
-extension CallDeadline {
-    /// The milliseconds that a server can spend on a statement: a little less than the remaining time.
-    var serverLimit: String {
-        let left = remaining.wholeMilliseconds
-        return "\(max(1, left - min(left / 10, 500)))"
-    }
 }
 
 extension PostgresStore {

@@ -1,5 +1,4 @@
 import Base
-import Crypto
 
 /// The statements about due grants, for one database: PostgreSQL has due times in a table of their own.
 struct ScanQueries: Sendable {
@@ -110,10 +109,6 @@ extension SQLQuery {
             AND coalesce(last_success_at, created_at) < $1 AND refresh_key IS NOT NULL
         """
     )
-    static let countKeys = SQLQuery(
-        "count keys",
-        "SELECT refresh_key, access_key, count(*) FROM refresh_worker.grants GROUP BY refresh_key, access_key"
-    )
     /// The last id of the `$2` grants after the id `$1`, and their number.
     static let endOfPage = SQLQuery(
         "end of page",
@@ -143,20 +138,6 @@ extension SQLStore {
         try await rows(SQLStatement(.unannounced, .time(now), .time(end), .limit(count)), by: .scan) {
             GrantID(rawValue: $0.integer())
         }
-    }
-
-    package func keysInUse() async throws -> [KeyID: Int] {
-        let rows = try await rows(SQLStatement(.countKeys), by: .wholeTable) { row in
-            (names: [row.optionalText(), row.optionalText()], count: row.count())
-        }
-        var keys: [KeyID: Int] = [:]
-        for row in rows {
-            for name in row.names.compactMap(\.self) {
-                guard let key = KeyID(name) else { throw StoreError(damagedRow: "The key id of a grant") }
-                keys[key, default: 0] += row.count
-            }
-        }
-        return keys
     }
 
     package func expediteRetries(
@@ -239,7 +220,7 @@ extension SQLStore {
     private func add(samplesOf clients: [String], at now: Timestamp, to statistics: inout GrantStatistics) async throws
     {
         let retrying = statistics.byState[.retrying] ?? 0
-        var retries = ExpiredGrants.Sample(of: retrying)
+        var retries = ExpiredGrants.Sample(total: retrying)
         let statements =
             clients.flatMap { client in
                 [
@@ -279,7 +260,7 @@ extension SQLStore {
                 statistics.due += count
                 statistics.oldestDueAt = [statistics.oldestDueAt, oldest].compactMap(\.self).min()
             } else {
-                var sample = ExpiredGrants.Sample(of: due)
+                var sample = ExpiredGrants.Sample(total: due)
                 sample.record(count, expired: expired, oldest: oldest, client: client)
                 sample.add(to: &statistics.expired)
             }

@@ -1,5 +1,4 @@
 import Base
-private import Glibc
 
 /// The file next to the database that holds the leases of this boot.
 ///

@@ -1,5 +1,4 @@
 private import Base
-private import CSQLite
 
 extension SQLiteStore {
     /// 2 MB with SQLite's usual pages: a step takes much less than a tenth of a second.
@@ -96,7 +95,7 @@ extension SQLiteStore {
     /// A file is called damaged only if two checks find the same problem: a broken cable or memory gives wrong data
     /// once, and the advice to restore a backup would then lose every token that was rotated since. It blocks, and
     /// takes minutes for a large file.
-    package static func confirmed(_ error: StoreError) -> StoreError { confirmed(error, bootID: BootID.read()) }
+    package static func confirmed(_ error: StoreError) -> StoreError { confirmed(error, bootID: SystemTime.bootID) }
 
     static func confirmed(_ error: StoreError, bootID: String?) -> StoreError {
         guard let path = error.suspectedFile, DatabaseFile.exists(path) else { return error }
@@ -154,7 +153,7 @@ extension SQLiteConnection {
     /// Here the check fails instead.
     func problems(by check: SQLQuery) throws(StoreError) -> [String] {
         let problems = try rows(check) { $0.text() }.filter { $0 != "ok" }
-        guard !problems.contains(where: Self.isFailedRead) else {
+        guard !problems.contains(where: StoreError.isFailedRead) else {
             throw StoreError(
                 .ioFailure,
                 "Reading the database \(path) failed while it was checked. Try again; if it fails again, check the "
@@ -162,15 +161,5 @@ extension SQLiteConnection {
             )
         }
         return problems
-    }
-
-    /// `true` if a line of a check reports a page that could not be read.
-    private static func isFailedRead(_ problem: String) -> Bool {
-        problem.split(separator: "\n").contains { line in
-            // SQLite checks a page's number before it asks for the page, so only the read itself fails in this way.
-            if line.contains("failed to get page") { return true }
-            guard let code = line.split(separator: "error code=").last.flatMap({ Int32($0) }) else { return false }
-            return [SQLITE_IOERR, SQLITE_NOMEM].contains(code & 0xff)
-        }
     }
 }

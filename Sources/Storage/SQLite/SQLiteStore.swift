@@ -43,7 +43,7 @@ package final class SQLiteStore: SQLStore {
         onlyReads: Bool = false,
         onUpgrade: @Sendable (_ from: Int, _ to: Int) -> Void = { _, _ in }
     ) throws(StoreError) {
-        let bootID = if let bootID { bootID } else { try BootID.require() }
+        let bootID = if let bootID { bootID } else { try SystemTime.requireBootID() }
         self.path = path
         self.timeSource = timeSource
         self.random = random

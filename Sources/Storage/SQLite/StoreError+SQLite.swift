@@ -91,6 +91,16 @@ extension StoreError {
         )
     }
 
+    /// `true` if a line of SQLite's check of a file reports a page that could not be read.
+    static func isFailedRead(_ problem: String) -> Bool {
+        problem.split(separator: "\n").contains { line in
+            // SQLite checks a page's number before it asks for the page, so only the read itself fails in this way.
+            if line.contains("failed to get page") { return true }
+            guard let code = line.split(separator: "error code=").last.flatMap({ Int32($0) }) else { return false }
+            return [SQLITE_IOERR, SQLITE_NOMEM].contains(code & 0xff)
+        }
+    }
+
     private static func maySoonPass(_ systemError: Int32) -> Bool {
         [EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN].contains(systemError)
     }

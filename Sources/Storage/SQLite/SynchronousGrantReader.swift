@@ -30,7 +30,7 @@ package final class SynchronousGrantReader: Sendable {
         connections: Int,
         timeout: Duration = .seconds(10)
     ) throws(StoreError) {
-        let bootID = if let bootID { bootID } else { try BootID.require() }
+        let bootID = if let bootID { bootID } else { try SystemTime.requireBootID() }
         let leases = LeaseFile(of: path, bootID: bootID)
         var readers: [Reader] = []
         for _ in 0..<connections {

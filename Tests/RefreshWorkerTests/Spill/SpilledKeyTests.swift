@@ -41,10 +41,9 @@ struct SpilledKeyTests {
 
             let second = try KeyRingFile.addPending(path: fixture.keyFile)
             try KeyRingFile.promote(second, path: fixture.keyFile)
-            let checks = StoredKeyChecks(store)
             let ring = try fixture.openVault().ring.current
-            #expect(try await checks.fit(of: ring) == .fits)
-            try await checks.add(second, of: ring)
+            #expect(try await store.fit(of: ring) == .fits)
+            try await store.recordKey(second, of: ring)
             await store.close()
             try await body(fixture, path, key)
         }

@@ -191,10 +191,12 @@ private final class NoticeFixture: Sendable {
             keys: [MessageKey(Secret("0123456789abcdef0123456789abcdef"))],
             expiryNotice: .seconds(3 * 86_400),
             workerName: "worker",
-            metrics: MetricsLog(sink: sink, worker: "worker", time: time),
-            counters: LifetimeCounters(time: time),
-            diagnostics: DiagnosticLog(level: .error, time: time),
-            time: time,
+            log: EngineLog(
+                metrics: MetricsLog(sink: sink, worker: "worker", time: time),
+                diagnostics: DiagnosticLog(level: .error, time: time),
+                counters: IntervalCounters(time: time),
+                time: time
+            ),
             random: SeededRandom(seed: 2)
         )
     }

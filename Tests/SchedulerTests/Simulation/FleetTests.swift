@@ -91,7 +91,7 @@ private struct FleetSimulation {
             try takeAnswers()
             if fixture.state.isScanDue(at: fixture.conditions.instant) {
                 fixture.state.beginScan(at: fixture.conditions.instant)
-                if let first = fixture.state.firstPage(of: "client", at: fixture.conditions.now) { try read(first) }
+                if fixture.state.beginReading("client") { try read(after: nil) }
                 try readOn()
             } else if !fixture.state.clientsToReadOn.isEmpty {
                 try readOn()
@@ -118,7 +118,8 @@ private struct FleetSimulation {
         try takeAnswers()
     }
 
-    private mutating func read(_ request: RefreshEngineState.PageRequest) throws {
+    private mutating func read(after cursor: DueEntry?) throws {
+        let horizon = fixture.conditions.now + fixture.state.configuration.scanAhead
         let doneByOthers = fixture.conditions.now + .milliseconds(-300)
         let isDone = { [refreshed, workers] (number: Int, due: Timestamp) in
             refreshed.contains(number) || number % workers != 0 && due <= doneByOthers
@@ -128,21 +129,21 @@ private struct FleetSimulation {
             firstOpen += 1
         }
         var page: [DueEntry] = []
-        var number = max(firstOpen, request.cursor.map { Int($0.id.rawValue) + 1 } ?? 0)
+        var number = max(firstOpen, cursor.map { Int($0.id.rawValue) + 1 } ?? 0)
         while page.count < RefreshEngineState.pageSize {
             let due = dueAt(number)
-            guard due <= request.horizon else { break }
+            guard due <= horizon else { break }
             if !isDone(number, due) { page.append(DueEntry(dueAt: due, id: GrantID(rawValue: Int64(number)))) }
             number += 1
         }
         entriesRead += page.count
         try call()
-        fixture.state.pageArrived(page, for: request, at: fixture.conditions)
+        fixture.state.pageArrived(page, of: "client", after: cursor, at: fixture.conditions)
         mostInWindow = max(mostInWindow, fixture.state.window.count)
     }
 
     private mutating func readOn() throws {
-        while let next = fixture.state.nextPage(of: "client", at: fixture.conditions.now) { try read(next) }
+        while let cursor = fixture.state.cursorToReadOn("client") { try read(after: cursor) }
     }
 
     // MARK: Google

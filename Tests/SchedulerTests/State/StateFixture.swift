@@ -39,9 +39,9 @@ struct StateFixture {
 
     /// Queues overdue grants of a client, as a scan does.
     mutating func queue(_ numbers: ClosedRange<Int64>, of client: String = "client") {
-        guard let request = state.firstPage(of: client, at: conditions.now) else { return }
+        guard state.beginReading(client) else { return }
         let page = numbers.map { DueEntry(dueAt: conditions.now + .seconds(-1), id: GrantID(rawValue: $0)) }
-        state.pageArrived(page, for: request, at: conditions)
+        state.pageArrived(page, of: client, after: nil, at: conditions)
     }
 
     /// Returns the next step of a new round.
@@ -57,9 +57,9 @@ struct StateFixture {
         return state.reserve(ids.map { GrantID(rawValue: $0) }, dueBy: conditions.now).claim
     }
 
-    mutating func firstPage() throws -> RefreshEngineState.PageRequest {
-        let page = state.firstPage(of: "client", at: conditions.now)
-        return try #require(page)
+    /// Reports the arrival of a page of the client's part of the due index.
+    mutating func pageArrived(_ page: [DueEntry], after cursor: DueEntry? = nil) {
+        state.pageArrived(page, of: "client", after: cursor, at: conditions)
     }
 
     mutating func nextToProbe() throws -> GrantID {

@@ -140,8 +140,9 @@ extension Doctor {
         do {
             let ring = try context.openVault().ring.current
             let check = Self.keys(KeyRingSummary(ring), keysInUse)
-            guard check.severity == .ok, case .foreign(let ids)? = try await StoredKeyChecks(store).storedFit(of: ring)
-            else { return check }
+            guard check.severity == .ok, case .foreign(let ids)? = try await store.recordedFit(of: ring) else {
+                return check
+            }
             let finding = """
                 the ring does not open what was sealed with \(ids.map(\.description).joined(separator: ", ")): it is another \
                 ring with keys of the same name

@@ -75,7 +75,7 @@ struct KeyRotation: Sendable {
                 }
                 reportProgress(.added(key))
             case .promote(let key):
-                try await StoredKeyChecks(store).add(key, of: vault.ring.current)
+                try await store.recordKey(key, of: vault.ring.current)
                 try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.promote(key, path: keyFile) }
                 reportProgress(.promoted(key))
             case .reseal:

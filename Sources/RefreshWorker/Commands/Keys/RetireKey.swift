@@ -34,10 +34,9 @@ extension Command {
         let path = context.configuration.keyFile
         let use: DatabaseAccess = isLost ? .givingUpKeys : .changing
         let outcome = try await context.withExistingStore(for: use) { store -> KeyRetirement in
-            let keyChecks = StoredKeyChecks(store)
-            if case .foreign = try await keyChecks.fit(of: ring), !isLost { throw CommandError(foreignRing: path) }
+            if case .foreign = try await store.fit(of: ring), !isLost { throw CommandError(foreignRing: path) }
             let keysInUse = try await store.keysInUse()
-            if isLost { return try await forgetLostKey(id, ring: ring, keyChecks: keyChecks, keysInUse: keysInUse) }
+            if isLost { return try await forgetLostKey(id, ring: ring, store: store, keysInUse: keysInUse) }
             let keys = KeyRingSummary(ring)
             let workers = try await store.liveWorkers()
             if let refusal = CommandError(retiring: id, of: keys, keysInUse: keysInUse, workers: workers) {
@@ -54,7 +53,7 @@ extension Command {
                     "key \(id) is retired already, and stays until \(end.iso8601Seconds): try again then"
                 )
             }
-            try await CommandContext.remove(id, from: path, ring: ring, keyChecks: keyChecks)
+            try await CommandContext.remove(id, from: path, ring: ring, store: store)
             return .removed
         }
         context.answer(outcome.text(of: id, in: path)) { outcome.write(id, in: path, to: &$0) }
@@ -65,17 +64,17 @@ extension Command {
     private static func forgetLostKey(
         _ id: KeyID,
         ring: KeyRing,
-        keyChecks: StoredKeyChecks,
+        store: any Store,
         keysInUse: [KeyID: Int]
     ) async throws -> KeyRetirement {
         guard !ring.keyIDs.contains(id) else {
             throw CommandError(.badData, "key \(id) is not lost: the key ring contains it")
         }
-        let recorded = try await keyChecks.keyIDs()
+        let recorded = try await store.recordedKeyIDs()
         guard recorded.contains(id) || keysInUse[id] != nil else {
             throw CommandError(.badData, "no stored token needs key \(id)")
         }
-        try await keyChecks.remove([id], with: ring)
+        try await store.removeRecordedKeys([id], with: ring)
         return .givenUp(tokens: keysInUse[id] ?? 0)
     }
 }
@@ -130,8 +129,8 @@ extension CommandContext {
     /// Removes an unneeded key from the list in the database, then from the file.
     ///
     /// In this order, a worker that reads the file in between finds more keys than it needs, not fewer.
-    static func remove(_ id: KeyID, from path: String, ring: KeyRing, keyChecks: StoredKeyChecks) async throws {
-        try await keyChecks.remove([id], with: ring)
+    static func remove(_ id: KeyID, from path: String, ring: KeyRing, store: any Store) async throws {
+        try await store.removeRecordedKeys([id], with: ring)
         try await BlockingCallQueue.files.run { try KeyRingFile.remove(id, path: path) }
     }
 }

@@ -39,7 +39,7 @@ extension Command {
                     key,
                     from: context.configuration.keyFile,
                     ring: vault.ring.current,
-                    keyChecks: StoredKeyChecks(store)
+                    store: store
                 )
             }
             return outcome

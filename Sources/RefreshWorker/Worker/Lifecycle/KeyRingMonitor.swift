@@ -21,14 +21,12 @@ final class KeyRingMonitor: Sendable {
     private let store: any Store
     private let ring: ReloadableKeyRing
     private let worker: String
-    private let storedChecks: StoredKeyChecks
     private let state = Mutex(State())
 
     init(store: any Store, ring: ReloadableKeyRing, worker: String) {
         self.store = store
         self.ring = ring
         self.worker = worker
-        storedChecks = StoredKeyChecks(store)
     }
 
     /// Adopts the ring in the file, or sets the reason against it in ``ReloadableKeyRing/rejection``.
@@ -63,8 +61,8 @@ final class KeyRingMonitor: Sendable {
         guard !hasFitted || ring.standbyReason != nil else { return nil }
         var fit = try await compareWithList(current, mayCount: isFirst || isTimeToCount())
         if fit == .fits {
-            try await storedChecks.add(current.sealingKeyID, of: current)
-            fit = try await storedChecks.fit(of: current)
+            try await store.recordKey(current.sealingKeyID, of: current)
+            fit = try await store.fit(of: current)
         }
         switch fit {
         case .fits:
@@ -89,7 +87,7 @@ final class KeyRingMonitor: Sendable {
             return nil
         }
         // A key that is not in the list does not seal any stored token, even if a worker reports it.
-        let existing = try await storedChecks.keyIDs().union(others.flatMap(\.keyIDs).filter(doubts.contains))
+        let existing = try await store.recordedKeyIDs().union(others.flatMap(\.keyIDs).filter(doubts.contains))
         let missing = doubts.union(sealing).intersection(existing)
         ring.resolveMissingKeys(lost: doubts.subtracting(existing))
         guard !missing.isEmpty else { return nil }
@@ -98,13 +96,13 @@ final class KeyRingMonitor: Sendable {
 
     /// Compares a ring with the list, ignoring keys that no longer seal any token.
     private func compareWithList(_ ring: KeyRing, mayCount: Bool) async throws -> KeyRingFit {
-        let fit = try await storedChecks.fit(of: ring)
+        let fit = try await store.fit(of: ring)
         guard fit != .fits, mayCount else { return fit }
         let inUse = try await store.keysInUse()
         let sealing = Set(try await store.liveWorkers().filter { $0.id != worker }.map(\.sealingKeyID))
         guard fit.keyIDs.allSatisfy({ (inUse[$0] ?? 0) == 0 && !sealing.contains($0) }) else { return fit }
-        try await storedChecks.remove(fit.keyIDs, with: ring)
-        return try await storedChecks.fit(of: ring)
+        try await store.removeRecordedKeys(fit.keyIDs, with: ring)
+        return try await store.fit(of: ring)
     }
 
     private func isTimeToCount() -> Bool {

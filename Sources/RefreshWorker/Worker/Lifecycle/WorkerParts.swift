@@ -67,7 +67,7 @@ struct WorkerParts: Sendable {
             log: log,
             engine: engine
         )
-        notices = try context.openNotices(store: store, http: http, metrics: metrics, counters: counters)
+        notices = try context.openNotices(store: store, http: http, log: log)
         database = DatabaseReadiness(store: store, time: context.time)
         loopHeartbeats = LoopHeartbeats(time: context.time)
     }

@@ -99,12 +99,7 @@ extension CommandContext {
     }
 
     /// Returns the delivery of notices, if `--notice-url` is set.
-    func openNotices(
-        store: any Store,
-        http: HTTPClient,
-        metrics: MetricsLog,
-        counters: IntervalCounters
-    ) throws -> NoticeDispatcher? {
+    func openNotices(store: any Store, http: HTTPClient, log: EngineLog) throws -> NoticeDispatcher? {
         guard let endpoint = configuration.noticeURL else { return nil }
         return NoticeDispatcher(
             store: store,
@@ -113,10 +108,7 @@ extension CommandContext {
             keys: try openNoticeKeys(),
             expiryNotice: configuration.expiryNotice,
             workerName: workerName,
-            metrics: metrics,
-            counters: counters.lifetime,
-            diagnostics: diagnostics,
-            time: time,
+            log: log,
             random: random
         )
     }

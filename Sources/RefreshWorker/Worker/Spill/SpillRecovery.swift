@@ -16,7 +16,7 @@ extension CommandContext {
     /// Recovers all files of a location.
     private func recoverAll(of location: SpillLocation, into store: any Store) async throws {
         let vault = try openVault()
-        let fit = try await StoredKeyChecks(store).storedFit(of: vault.ring.current)
+        let fit = try await store.recordedFit(of: vault.ring.current)
         for path in try location.spills {
             if case .foreign(let ids)? = fit { throw CommandError(resultsIn: path, need: Set(ids), of: vault) }
             guard let (summary, problem, missingKeys) = try await recover(path, into: store, vault) else {

@@ -1,5 +1,4 @@
 package import Base
-import GoogleOAuth
 package import Storage
 
 /// The state of one client id, as `status`, `/readyz`, the metrics and the status page show it.
@@ -73,16 +72,6 @@ package struct ClientFailure: Hashable, Sendable {
     package var since: Timestamp
     package var lastAt: Timestamp
     package var count: Int
-}
-
-extension RefreshResult {
-    /// The code of an answer that brought no token, or `nil` for any other, and if nothing was sent or waited for.
-    var failureCode: String? {
-        switch answer {
-        case .granted, .failed(.notSent, _), .failed(.givenUp, _), .nothingToSend, .unreadable, .revocation: nil
-        case .flawed, .failed: GrantReason(rawValue: code).rawValue
-        }
-    }
 }
 
 /// The kinds of one client id, that of the latest answer first.
