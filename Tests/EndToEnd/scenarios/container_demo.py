@@ -76,6 +76,10 @@ def connected(services):
             assert re.search(rf"(?:/|\s){program}\b", containerfile), f"the image has {program}"
     for published in services["sandbox"]["ports"]:
         assert published.startswith("127.0.0.1:"), f"only this machine reaches {published}"
+    removed = re.findall(r"rm -rf ((?:\S+ ?)+)", containerfile)
+    assert any("/etc/refresh-worker/refresh-worker.conf" in paths for paths in removed), (
+        "the image has no configuration file, which commands would take for that of an installation"
+    )
     assert containerfile.rstrip().endswith("FROM worker"), "without a target, the image is the worker"
 
 

@@ -1,4 +1,6 @@
-"""SIGTERM with a full disk while rotated tokens arrive: the spill file keeps them, and the next start stores them."""
+"""A full disk: at SIGTERM the spill file keeps rotated tokens that arrive, and the next start stores them. A start waits
+for space.
+"""
 
 import contextlib
 import errno
@@ -75,6 +77,7 @@ def fill_disk(fixture, disk):
     assert fixture.states() == {"active": GRANTS}, "every grant is active"
     assert sandbox.stats()["by_answer"].get("invalid_grant", 0) == 0, "no spent refresh token is sent"
     worker.stop()
+    waits(fixture, disk)
     return f"{GRANTS} rotated tokens were kept in a spill file of {len(content)} bytes"
 
 
@@ -85,6 +88,16 @@ def reads(fixture):
     assert "disk_nearly_full" in [concern["kind"] for concern in status["concerns"]], "status sees the full disk"
     assert len(fixture.run("grants", "list", "--json").stdout.splitlines()) == GRANTS, "so does grants list"
     assert fixture.run("keys", "list").stdout, "and so does keys list"
+
+
+def waits(fixture, disk):
+    """A worker that starts on a full disk, after a restart of the machine, waits until there is space."""
+    with Filler(disk):
+        for path in disk.glob("grants.sqlite?*"):
+            path.unlink()
+        worker = fixture.start()
+        wait_for(lambda: "waiting for the database" in worker.errors.read_text(), 30, "the worker waits for space")
+    worker.wait_started().stop()
 
 
 def damaged(fixture, disk):
