@@ -91,14 +91,21 @@ extension CommandContext {
 
     private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
         switch configuration.database {
-        case .file:
+        case .file(let path):
             // A temporary fault of the disk or a lack of descriptors gets the same time. After that systemd restarts
-            // the worker. A full disk is waited for as a server is: somebody frees space, and restarts nothing.
-            error.code == .diskFull
+            // the worker. A full disk is waited for as a server is: who frees space does not think of restarting.
+            isDiskFull(error, at: path)
                 || [.inUse, .ioFailure].contains(error.code)
                     && time.sinceBoot - began < WorkerReport.lifetime + Self.maximumPause
         case .server: error.isServerAway
         }
+    }
+
+    /// SQLite calls it an input or output error if there is no space for the index of its log.
+    private func isDiskFull(_ error: StoreError, at path: String) -> Bool {
+        guard error.code == .ioFailure else { return error.code == .diskFull }
+        guard let free = try? FileStatus.freeSpace(at: path.parentFolder) else { return false }
+        return free < 1 << 20
     }
 
     private func extendStart(_ notifier: SystemdNotifier, while status: String) {
