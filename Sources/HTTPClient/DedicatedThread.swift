@@ -30,7 +30,6 @@ final class DedicatedThread: Sendable {
 
     deinit {
         let wasJoined = joined.withLock { $0 }
-        // The only thread that is not joined is one that released its own last reference: it cannot wait for itself.
         if !wasJoined { pthread_detach(handle) }
     }
 

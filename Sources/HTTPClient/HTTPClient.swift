@@ -38,8 +38,9 @@ package final class HTTPClient: Sendable {
         self.time = time
     }
 
+    /// Closes the client without waiting: a server can keep its thread busy.
     deinit {
-        shutDown()
+        commands.close()
     }
 
     /// The current counters.

@@ -26,7 +26,9 @@ final class InFlightRefresh: Sendable {
     }
 
     /// `true` if a request to the token endpoint is needed: not for a revocation, and not without a refresh token.
-    var needsTokenRequest: Bool { grant.refreshToken != nil && grant.revocationAskedAt == nil }
+    var needsTokenRequest: Bool { grant.refreshToken != nil && !isRevocation }
+
+    var isRevocation: Bool { grant.revocationAskedAt != nil }
 
     func leaseRenewed(until instant: BootInstant) { leaseEnd.withLock { $0 = max($0, instant) } }
 
@@ -73,6 +75,8 @@ enum RefreshCompletion: Sendable {
     case handledElsewhere
     /// The lease was given back, or the store failed, before there was an answer.
     case abandoned
+    /// A revocation was given back until fewer are in flight.
+    case deferred
     /// A caller's refresh was not claimed, for this reason.
     case refused(VendReason)
 }

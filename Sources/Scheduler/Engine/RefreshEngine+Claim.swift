@@ -16,7 +16,7 @@ struct ClaimRequest: Sendable {
 extension RefreshEngine {
     /// Claims the grants of a request and sends those that were claimed.
     ///
-    /// Returns the number of the others: another worker has them, or the store failed. `hasFailed` is `true` if it
+    /// Returns the number of the others: another worker has them, they are revocations that wait, or the store failed. `hasFailed` is `true` if it
     /// failed in a way that concerns every grant.
     func claim(_ request: ClaimRequest) async -> (lost: Int, hasFailed: Bool) {
         guard !request.ids.isEmpty else { return (0, false) }
@@ -100,6 +100,8 @@ extension RefreshEngineState {
         var sent: [InFlightRefresh] = []
         var abandoned: [GrantID: Int64] = [:]
         var done: [GrantID: Int64] = [:]
+        var deferred: [GrantID: Int64] = [:]
+        var freeRevocations = freeRevocationSlots
         var lost = Set(claim.ids)
         for grant in grants {
             guard let number = grant.lease?.claim else { continue }
@@ -109,7 +111,14 @@ extension RefreshEngineState {
                 abandoned[grant.id] = number
             } else if let seen = claim.seen, seen.wasTried(before: grant) {
                 done[grant.id] = number
+            } else if grant.revocationAskedAt != nil, claim.dueBy != nil, let dueAt = grant.dueAt,
+                freeRevocations == 0
+            {
+                // Only the claim has shown that it is one.
+                gates[grant.clientID]?.revocations.set(grant.id.rawValue, deadline: dueAt)
+                deferred[grant.id] = number
             } else {
+                if grant.revocationAskedAt != nil { freeRevocations -= 1 }
                 let refresh = InFlightRefresh(
                     grant: grant,
                     isForced: claim.dueBy == nil,
@@ -124,9 +133,10 @@ extension RefreshEngineState {
         if !sent.isEmpty { actions.append(.send(sent)) }
         if !abandoned.isEmpty { actions.append(.release(abandoned, end: .abandoned)) }
         if !done.isEmpty { actions.append(.release(done, end: .handledElsewhere)) }
+        if !deferred.isEmpty { actions.append(.release(deferred, end: .deferred)) }
         actions.append(.expectResults(inFlight: slots.count))
         end(lost, as: isStopping ? .abandoned : .handledElsewhere, &actions)
-        return (lost.count, actions)
+        return (lost.count + deferred.count, actions)
     }
 
     /// The store has failed to claim.

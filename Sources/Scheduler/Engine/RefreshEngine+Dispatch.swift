@@ -102,19 +102,22 @@ extension RefreshEngineState {
             if let pause = claimPause(under: conditions) { return .end(pause) }
             let instant = sharedInstant(at: conditions.instant)
             let count = gates[client]?.queue.count ?? 0
-            if count > 0, mayClaim(under: conditions) {
+            if count > 0 || gates[client]?.revocations.isEmpty == false, mayClaim(under: conditions) {
                 switch gates[client]?.health.breaker.permits(at: instant) {
                 case .wait(let until): round.wait(until - instant)
-                case .probeDue:
+                case .probeDue where count > 0:
                     round.clients.removeFirst()
                     return .askForProbe(client: client)
-                case .all, nil:
-                    let (allowed, wait) = dispatch(count, of: client, under: conditions)
+                case .all, .probeDue, nil:
+                    let (allowed, wait) = count > 0 ? dispatch(count, of: client, under: conditions) : (0, nil)
                     if allowed > 0 {
                         let ids = takeFromQueue(of: client, atMost: allowed, at: conditions.instant)
                         return .claim(ids, client: client, takenAt: conditions.instant)
                     }
                     round.wait(wait)
+                    let (ids, pause) = takeRevocations(of: client, at: conditions.instant)
+                    if !ids.isEmpty { return .claim(ids, client: client, takenAt: conditions.instant) }
+                    round.wait(pause)
                 }
             }
             round.clients.removeFirst()
@@ -134,7 +137,8 @@ extension RefreshEngineState {
         guard free >= min(wanted, minimumFreeSlots) else { return (0, nil) }
         let unproven = gates[client]?.firstAnswers
         if let maximum = unproven?.maximumInFlight(at: conditions.instant) {
-            free = min(free, maximum - slots.values.count { $0.refresh?.grant.clientID == client })
+            let refreshes = slots.values.lazy.compactMap(\.refresh).filter { !$0.isRevocation }
+            free = min(free, maximum - refreshes.count { $0.grant.clientID == client })
             // The next answer wakes the loop.
             guard free > 0 else { return (0, unproven?.wait(at: conditions.instant).flatMap { $0 > .zero ? $0 : nil }) }
         }
@@ -142,6 +146,31 @@ extension RefreshEngineState {
         if let pause = gatheringPause(of: client, free: free, at: conditions.instant) { return (0, pause) }
         let allowed = gates[client]?.pacer.take(upTo: free, at: instant) ?? 0
         return (allowed, allowed > 0 ? nil : gates[client]?.pacer.nextAvailable(at: instant))
+    }
+
+    /// The number of revocations that can be sent beside those in flight.
+    ///
+    /// An endpoint for revocations that hangs must not take the slots of refreshes.
+    var freeRevocationSlots: Int {
+        max(0, max(1, maximumInFlight / 4) - slots.values.count { $0.refresh?.isRevocation ?? false })
+    }
+
+    /// Removes and returns the deferred revocations of a client that can go now, or else the wait if one is known.
+    ///
+    /// They go when no refresh can.
+    mutating func takeRevocations(of client: String, at instant: BootInstant) -> (ids: [GrantID], wait: Duration?) {
+        let shared = sharedInstant(at: instant)
+        let free = min(freeRevocationSlots, maximumInFlight - slots.count)
+        var ids: [GrantID] = []
+        // The lease of one that has a slot is being released. Its end wakes the loop.
+        while ids.count < free, let key = gates[client]?.revocations.first?.key, slots[GrantID(rawValue: key)] == nil {
+            guard gates[client]?.pacer.take(upTo: 1, at: shared) == 1 else {
+                return (ids, gates[client]?.pacer.nextAvailable(at: shared))
+            }
+            gates[client]?.revocations.remove(key)
+            ids.append(GrantID(rawValue: key))
+        }
+        return (ids, nil)
     }
 
     /// Returns the time for which claims are paused because the store fails, or `nil` while it works.

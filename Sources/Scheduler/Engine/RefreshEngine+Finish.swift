@@ -40,12 +40,12 @@ extension RefreshEngine {
 
     private func send(_ refreshes: [InFlightRefresh]) {
         let committer = committer
-        let revocations = refreshes.filter { $0.grant.revocationAskedAt != nil }
+        let revocations = refreshes.filter(\.isRevocation)
         for refresh in revocations {
             let task = Task { committer.add(await revoke(refresh), of: refresh) }
             state.sent([(refresh.grant.id, { @Sendable in task.cancel() })])
         }
-        let requests = revocations.isEmpty ? refreshes : refreshes.filter { $0.grant.revocationAskedAt == nil }
+        let requests = revocations.isEmpty ? refreshes : refreshes.filter { !$0.isRevocation }
         state.sent(dispatcher.send(requests, for: committer))
     }
 

@@ -20,6 +20,7 @@ extension RefreshEngine {
                 group.addTask { try await self.pass(of: client, dueBy: started, until: end) }
             }
         }
+        for client in state.gates.keys { await sendDeferred(of: client, until: end) }
         await outageRetries?.value
         await witnessSearch?.value
         return passSummary
@@ -58,9 +59,40 @@ extension RefreshEngine {
         }
     }
 
+    /// Sends the revocations that were deferred, which have their share of the slots only.
+    private func sendDeferred(of client: String, until end: BootInstant) async {
+        await withDiscardingTaskGroup { group in
+            while let left = state.gates[client]?.revocations.count, left > 0 {
+                guard time.sinceBoot < end, !state.isStopping else {
+                    for _ in 0..<left { passSummary.count(.abandoned) }
+                    return
+                }
+                let (ids, wait) = state.takeRevocations(of: client, at: time.sinceBoot)
+                if !ids.isEmpty {
+                    let (request, completions) = state.reserve(ids, dueBy: time.now)
+                    // Not in the task: only claimed ones count as in flight.
+                    await claim(request, of: client)
+                    group.addTask { await self.count(completions) }
+                } else if let wait {
+                    guard await sleepUnlessCancelled(max(wait, .milliseconds(1))) else { return }
+                } else {
+                    await withCheckedContinuation { slotWaiters.append($0) }
+                }
+            }
+        }
+    }
+
     private func send(_ request: ClaimRequest, of client: String, awaiting completions: [CompletionSignal]) async {
+        await claim(request, of: client)
+        await count(completions)
+    }
+
+    private func claim(_ request: ClaimRequest, of client: String) async {
         let lost = await claim(request).lost
         state.refund(lost, of: client, takenAt: time.sinceBoot)
+    }
+
+    private func count(_ completions: [CompletionSignal]) async {
         for signal in completions {
             // Most of them end together, and each wait would leave the actor and come back.
             if let completion = signal.completion {
@@ -184,6 +216,8 @@ package struct PassSummary: Sendable, Hashable {
     mutating func count(_ completion: RefreshCompletion) {
         due += 1
         switch completion {
+        // It is counted when it is sent.
+        case .deferred: due -= 1
         case .handledElsewhere: skipped += 1
         case .abandoned, .refused: retrying += 1
         case .committed(let finished):

@@ -169,10 +169,10 @@ extension RefreshEngineState {
         var free = Self.maximumQueue - (gates[client]?.queue.count ?? 0)
         let isBehind =
             free < Self.maximumQueue / 2
-            || page.contains { $0.dueAt <= dueBefore && share.owns($0.id) && isOpen($0.id) }
+            || page.contains { $0.dueAt <= dueBefore && share.owns($0.id) && isOpen($0, of: client) }
         for (index, entry) in page.enumerated() {
             let isTaken = share.owns(entry.id) || !isBehind && entry.dueAt <= dueBefore
-            guard isTaken, isOpen(entry.id) else { continue }
+            guard isTaken, isOpen(entry, of: client) else { continue }
             if entry.dueAt <= now {
                 guard free > 0 else { return page[..<index] }
                 free -= 1
@@ -182,8 +182,12 @@ extension RefreshEngineState {
         return page[...]
     }
 
-    /// `true` if a grant is neither queued nor in flight.
-    private func isOpen(_ id: GrantID) -> Bool { slots[id] == nil && !queued.contains(id) }
+    /// `true` if a grant is neither queued nor in flight, and no revocation that waits: that has another due time once
+    /// the user has connected again.
+    private func isOpen(_ entry: DueEntry, of client: String) -> Bool {
+        slots[entry.id] == nil && !queued.contains(entry.id)
+            && gates[client]?.revocations.deadline(of: entry.id.rawValue) != entry.dueAt
+    }
 
     /// Moves the grants that are due from the window into the queues.
     mutating func queueDueGrants(at conditions: Conditions) {

@@ -199,6 +199,8 @@ struct ClientGate: Sendable {
     private(set) var health: ClientHealth
     /// The due grants of this client that wait for the breaker and the pacer, the longest overdue first.
     private(set) var queue: [GrantID] = []
+    /// The revocations that were claimed while too many were in flight, by their due time.
+    var revocations = DeadlineHeap()
     /// The last claim: its instant, and its round over the clients.
     private(set) var lastClaim: (at: BootInstant, round: UInt64)?
     /// `nil` for a command, which refreshes what it is asked for.

@@ -16,7 +16,7 @@ package struct NoticeDispatcher: Sendable {
     static let deadline: Duration = .seconds(10)
     private static let leaseSpan: Duration = .seconds(30)
     /// The number of notices that are posted at once.
-    private static let batchSize = 16
+    package static let batchSize = 16
     private static let announcedAtOnce = 200
 
     let store: any Store

@@ -60,7 +60,7 @@ extension RefreshEngine {
                     return try serveOldToken(of: current, insteadOf: rejected, reason: current.reason.rawValue)
                 }
             case .refused(let reason): return try serveOldToken(of: grant, insteadOf: rejected, reason: reason.rawValue)
-            case .abandoned:
+            case .abandoned, .deferred:
                 return try serveOldToken(of: grant, insteadOf: rejected, reason: VendReason.notSent.rawValue)
             }
         }

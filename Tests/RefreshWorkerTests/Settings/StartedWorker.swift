@@ -64,7 +64,7 @@ struct StartedWorker {
     private init(_ worker: WorkerParts, root: String) throws {
         self.root = root
         self.worker = worker
-        let tokens = try worker.context.openAppTokens(store: worker.store, http: worker.http)
+        let tokens = try worker.context.openAppTokens(store: worker.store)
         dependencies = HTTPListeners.routeDependencies(worker, worker.http, tokens)
         reader = HTTPListeners.securityEventReader(worker.context, worker.http)
     }

@@ -122,4 +122,54 @@ struct RevocationTests {
         #expect(grant.state == .disconnected && grant.reason == .userRequest)
         #expect(grant.refreshToken == nil && grant.accessToken == nil && grant.dueAt == nil)
     }
+
+    /// Stores revocations that are due before the refreshes of other accounts.
+    private static func add(revocations: Range<Int>, refreshes: Range<Int>, to fixture: EngineFixture) async throws {
+        try await fixture.add(revocations)
+        for account in revocations {
+            let now = fixture.time.now
+            try await fixture.change(account) { $0.disconnectByRequest(revokes: true, at: now) }
+        }
+        fixture.time.advance(by: .seconds(1))
+        try await fixture.add(refreshes)
+    }
+
+    @Test("Revocations that hang, however many, delay no refresh, and all go out once the endpoint responds")
+    func hangingRevocations() async throws {
+        let gate = Gate()
+        let fixture = try EngineFixture()
+        try await Self.add(revocations: 0..<300, refreshes: 300..<340, to: fixture)
+        let revocations = Set(try await fixture.grants().filter { $0.revocationAskedAt != nil }.map(\.id))
+        fixture.google.duringRevocation { await gate.pass() }
+        let engine = fixture.engine(scanInterval: .seconds(2))
+        await engine.daemonBegins(waitingSince: fixture.time.sinceBoot)
+        let began = fixture.time.sinceBoot
+        while fixture.google.calls < 40, fixture.time.sinceBoot - began < .seconds(10) {
+            _ = await engine.runLoopIteration()
+            await engine.waitUntilIdle(except: revocations)
+            fixture.time.advance(by: .milliseconds(100))
+        }
+        #expect(fixture.google.calls == 40)
+        #expect(fixture.google.revoked.count == 16, "a quarter of the requests in flight")
+        gate.open()
+        await fixture.run(engine, for: .seconds(10))
+        #expect(fixture.google.revoked.count == 300 && Set(fixture.google.revoked).count == 300, "each is sent once")
+        #expect(try await fixture.grants().allSatisfy { $0.revocationAskedAt == nil })
+    }
+
+    @Test("A pass makes all refreshes although revocations hang, and then sends these")
+    func hangingRevocationsInPass() async throws {
+        let gate = Gate()
+        let fixture = try EngineFixture()
+        try await Self.add(revocations: 0..<150, refreshes: 150..<160, to: fixture)
+        fixture.google.duringRevocation { await gate.pass() }
+        fixture.google.answer { request in
+            if request.account == 159 { gate.open() }
+            return .grant
+        }
+        let summary = try await fixture.engine(maxRate: 100_000).runPass(within: .seconds(300))
+        #expect(summary.due == 160 && summary.refreshed == 10)
+        #expect(fixture.google.revoked.count == 150)
+        #expect(try await fixture.grants().allSatisfy { $0.revocationAskedAt == nil })
+    }
 }

@@ -161,4 +161,36 @@ struct ClaimStateTests {
         let sent = try fixture.claimed(requests[1]).sent
         #expect(sent.count == 1)
     }
+
+    @Test("Revocations above a quarter of the slots wait, and do not hide a refresh of the same grant")
+    func deferred() throws {
+        var fixture = StateFixture(maximumInFlight: 8)
+        let dueAt = fixture.conditions.now + .seconds(-1)
+        fixture.queue(1...4)
+        let request = try fixture.beginClaim()
+        let grants = try request.ids.map { id in
+            var grant = try Sample.grant(
+                id.rawValue,
+                state: .disconnected,
+                dueAt: dueAt,
+                revocationAskedAt: fixture.conditions.now
+            )
+            grant.setLease(try fixture.leased(id).lease)
+            return grant
+        }
+        let (lost, actions) = fixture.state.claimed(grants, for: request, leasesEnd: fixture.conditions.instant)
+        #expect(lost == 2 && actions.sent.map(\.grant.id.rawValue) == [1, 2] && actions.released == [3, 4])
+        fixture.queue(1...4)
+        #expect(fixture.firstStep().isEnd, "their leases are being released")
+        _ = fixture.state.ended([3, 4].map { GrantID(rawValue: $0) }, as: .deferred)
+        fixture.queue(1...4)
+        #expect(fixture.firstStep().isEnd, "two are in flight")
+        _ = try fixture.commit([actions.sent[0]])
+        #expect(fixture.firstStep().claimed == [3])
+
+        // The user has connected again, so it is due at another time.
+        fixture.pass(.seconds(10))
+        fixture.queue(4...4)
+        #expect(fixture.firstStep().claimed == [4])
+    }
 }

@@ -11,11 +11,13 @@ struct WorkerParts: Sendable {
     ///
     /// The unit's TimeoutStopSec has room for both.
     static let timeToClose: Duration = .seconds(5)
+    /// The part of it for services that end.
+    private static let timeToEnd: Duration = .seconds(2)
 
     let context: CommandContext
     let store: any Store
     let vault: TokenVault
-    /// The client for refreshes, revocations and notices.
+    /// The client for refreshes, revocations and codes.
     let http: HTTPClient
     /// Writes the lines of the metrics log.
     let writer: LineWriter
@@ -67,7 +69,7 @@ struct WorkerParts: Sendable {
             log: log,
             engine: engine
         )
-        notices = try context.openNotices(store: store, http: http, log: log)
+        notices = try context.openNotices(store: store, log: log)
         database = DatabaseReadiness(store: store, time: context.time)
         loopHeartbeats = LoopHeartbeats(time: context.time)
     }
@@ -133,7 +135,8 @@ struct WorkerParts: Sendable {
             services.cancel()
             // If the store fails, each of these would only wait for the same failure.
             if await !engine.isStoreFailing {
-                await services.value
+                // A notice whose receiver keeps the client's thread busy does not end.
+                await context.time.wait(atMost: Self.timeToEnd) { await services.value }
                 await engine.recordClock()
                 await heartbeat.leave(at: context.time.now)
             }

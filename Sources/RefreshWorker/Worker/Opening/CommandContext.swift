@@ -72,7 +72,7 @@ struct CommandContext: Sendable {
         }
     }
 
-    /// Opens the client for refreshes and notices.
+    /// Opens the client for refreshes.
     ///
     /// Its limit is the engine's in-flight limit and 64 more.
     func openHTTP(maximumInFlight: Int = EngineConfiguration.defaultMaximumInFlight + 64) throws -> HTTPClient {

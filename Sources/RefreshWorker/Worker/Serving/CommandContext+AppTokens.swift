@@ -42,9 +42,24 @@ extension CommandContext {
     }
 
     /// Returns the verification of the app's own tokens, for both listeners.
-    func openAppTokens(store: any Store, http: HTTPClient) throws -> AppTokens {
+    func openAppTokens(store: any Store) throws -> AppTokens {
         let isUsed = configuration.verifiesAppTokens
-        let keySets = try (isUsed ? configuration.appKeys : []).map { location in
+        return AppTokens(
+            signer: isUsed && hasAppSecret ? try openSigner() : nil,
+            keySets: isUsed ? try openKeySets(configuration.appKeys) : [],
+            issuer: configuration.appIssuer,
+            audience: configuration.appAudience,
+            userClaim: configuration.appUserClaim,
+            store: store,
+            time: time
+        )
+    }
+
+    /// Returns the keys of logins, which have an HTTP client of their own, as notices do.
+    private func openKeySets(_ locations: [KeyLocation]) throws -> [KeySetCache] {
+        guard !locations.isEmpty else { return [] }
+        let http = try openHTTP(maximumInFlight: locations.count)
+        return try locations.map { location in
             switch location {
             case .endpoint(let endpoint):
                 return KeySetCache(.keys(endpoint), http: http, time: time)
@@ -53,14 +68,5 @@ extension CommandContext {
                 return KeySetCache(.file { try appKeyFile(path) }, http: http, time: time)
             }
         }
-        return AppTokens(
-            signer: isUsed && hasAppSecret ? try openSigner() : nil,
-            keySets: keySets,
-            issuer: configuration.appIssuer,
-            audience: configuration.appAudience,
-            userClaim: configuration.appUserClaim,
-            store: store,
-            time: time
-        )
     }
 }

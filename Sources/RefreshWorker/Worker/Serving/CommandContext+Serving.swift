@@ -1,6 +1,5 @@
 import Base
 import Crypto
-import HTTPClient
 import HTTPServer
 import Routes
 import Scheduler
@@ -99,11 +98,14 @@ extension CommandContext {
     }
 
     /// Returns the delivery of notices, if `--notice-url` is set.
-    func openNotices(store: any Store, http: HTTPClient, log: EngineLog) throws -> NoticeDispatcher? {
+    ///
+    /// It has an HTTP client of its own: TLS lets a receiver keep a client's thread busy, which must not delay requests to
+    /// Google.
+    func openNotices(store: any Store, log: EngineLog) throws -> NoticeDispatcher? {
         guard let endpoint = configuration.noticeURL else { return nil }
         return NoticeDispatcher(
             store: store,
-            http: http,
+            http: try openHTTP(maximumInFlight: NoticeDispatcher.batchSize),
             endpoint: endpoint,
             keys: try openNoticeKeys(),
             expiryNotice: configuration.expiryNotice,

@@ -42,12 +42,12 @@ struct HTTPListeners: Sendable {
         // Everything that can be refused comes before the first server starts, because that would answer for a moment.
         let exchanges = configuration.publicListener.map { _ in Self.codeExchanges(worker) }
         self.exchanges = exchanges
-        // A client of its own, so that refreshes never wait behind the look-ups of the tokens that public clients send.
-        let needsLookups = configuration.publicListener != nil || !configuration.appKeys.isEmpty
-        let lookups = needsLookups ? try context.openHTTP(maximumInFlight: Self.maximumLookups) : worker.http
-        let tokens = try context.openAppTokens(store: worker.store, http: lookups)
+        let tokens = try context.openAppTokens(store: worker.store)
         let publicRouter = try configuration.publicListener.map { _ in
-            try Self.publicRouter(worker, lookups, tokens, exchanges, probes: Self.probes(worker, phase: phase))
+            // A client of its own, so that refreshes never wait behind the look-ups of the tokens that public clients
+            // send.
+            let lookups = try context.openHTTP(maximumInFlight: Self.maximumLookups)
+            return try Self.publicRouter(worker, lookups, tokens, exchanges, probes: Self.probes(worker, phase: phase))
         }
         let publicAddress = try configuration.publicListener.map { location in
             let address = try context.listenAddress(location, inherited: inherited)
