@@ -75,6 +75,16 @@ struct BackupTests {
         }
     }
 
+    @Test("an archive of an installation whose configuration file is /dev/null has no such file")
+    func withoutConfiguration() async throws {
+        try await OperatorFixture.with { fixture in
+            await (try fixture.openStore()).close()
+            let context = try fixture.context([(.config, "/dev/null")])
+            #expect(context.configuration.restoredFiles(credentialsDirectory: nil).open == [])
+            #expect(try await context.run(["backup", "--archive", fixture.path("copy.tar")]) == .success)
+        }
+    }
+
     @Test("credentials of systemd are not archived but named, and without the key ring tokens stay sealed")
     func credentials() async throws {
         try await OperatorFixture.with { fixture in
