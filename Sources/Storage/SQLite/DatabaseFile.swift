@@ -1,5 +1,4 @@
 import Base
-private import Crypto
 private import Glibc
 
 /// Checks of the database file before SQLite opens it, so that a mistake gets a clear message.
@@ -88,8 +87,7 @@ enum DatabaseFile {
             return unsafe String(cString: resolved)
         }
         if let file = resolve(path) { return file }
-        let (folder, name) = split(path)
-        return resolve(folder).map { $0 + "/" + name } ?? path
+        return resolve(path.parentFolder).map { $0 + "/" + path.fileName } ?? path
     }
 
     /// `true` if the user of this process can write to the database, its log and its shared index, as far as they
@@ -98,12 +96,6 @@ enum DatabaseFile {
         let path = resolved(path)
         let files = [path, log(of: path), path + "-shm"].filter(exists)
         return (files + [path.parentFolder]).allSatisfy { unsafe access($0, R_OK | W_OK) == 0 }
-    }
-
-    /// Returns the folder of a path, and its last part.
-    static func split(_ path: String) -> (folder: String, name: String) {
-        let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
-        return (path.parentFolder, String(name))
     }
 
     static func exists(_ path: String) -> Bool { kind(of: path) != nil }
@@ -135,13 +127,16 @@ enum DatabaseFile {
 
     /// Makes a complete file and its name durable under `path`, which must not exist.
     static func publish(_ temporary: String, as path: String) throws(StoreError) {
-        try synchronize(temporary, flags: O_RDONLY)
+        let descriptor = unsafe open(temporary, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("the file", of: temporary, errno) }
+        let code = fsync(descriptor) == 0 ? 0 : errno
+        close(descriptor)
+        guard code == 0 else { throw failure("the file", of: temporary, code) }
         do throws(SystemCallError) {
-            try Crypto.publish(temporary, as: path)
+            try Folder.publish(temporary, as: path)
         } catch {
             throw failure("the file", of: path, error.code)
         }
-        try synchronize(path.parentFolder, flags: O_RDONLY | O_DIRECTORY)
     }
 
     private static func kind(of path: String) -> mode_t? {
@@ -153,14 +148,6 @@ enum DatabaseFile {
     private static func requireWriting(_ target: String, _ what: String, of path: String) throws(StoreError) {
         guard unsafe access(target, R_OK | W_OK) != 0 else { return }
         throw failure(what, of: path, errno)
-    }
-
-    private static func synchronize(_ path: String, flags: Int32) throws(StoreError) {
-        let descriptor = unsafe open(path, flags | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("the file", of: path, errno) }
-        let code = fsync(descriptor) == 0 ? 0 : errno
-        close(descriptor)
-        guard code == 0 else { throw failure("the file", of: path, code) }
     }
 
     static func failure(_ what: String, of path: String, _ code: Int32) -> StoreError {

@@ -32,14 +32,13 @@ final class DatabaseNameLock: Sendable {
         guard unsafe csqlite_is_mount_point(path) == 0 else {
             throw Self.refusal(of: path, "is mounted here as a single file", "Mount its folder instead")
         }
-        let (folder, name) = DatabaseFile.split(path)
         guard let file = try DatabaseFile.identity(of: path),
-            let place = try DatabaseFile.identity(of: folder)
+            let place = try DatabaseFile.identity(of: path.parentFolder)
         else {
             throw StoreError(.ioFailure, "The database \(path) was deleted just now. Try again.")
         }
         self.file = file
-        let offset = Self.offset(of: "\(place.device) \(place.inode) \(name)")
+        let offset = Self.offset(of: "\(place.device) \(place.inode) \(path.fileName)")
         let descriptor = Self.descriptors.withLock { descriptors in
             let descriptor = descriptors[file]?.descriptor ?? Self.open(path)
             guard descriptor >= 0 else { return descriptor }

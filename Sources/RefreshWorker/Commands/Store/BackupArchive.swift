@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Glibc
 
 /// A tar archive of files, each under its absolute path, so that root restores all of them with
@@ -105,8 +104,7 @@ final class BackupArchive: Sendable {
     func publish(as name: String) throws(SystemCallError) {
         try write([UInt8](repeating: 0, count: 2 * Self.blockSize))
         guard fsync(descriptor) == 0 else { throw SystemCallError(call: "fsync of \(path)", code: errno) }
-        try Crypto.publish(path, as: name)
-        try Folder.synchronize(of: name)
+        try Folder.publish(path, as: name)
     }
 
     private func write(_ bytes: [UInt8]) throws(SystemCallError) {

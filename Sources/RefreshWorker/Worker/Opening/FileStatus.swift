@@ -183,8 +183,7 @@ enum LeftoverFiles {
         guard try FileStatus.of(path) == nil else { return [] }
         // SQLite keeps the other files beside the file that a link names.
         let path = FileStatus.linkedPath(path)
-        let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
-        let found = names(ofDatabase: name, among: try Folder.names(in: path.parentFolder))
+        let found = names(ofDatabase: path.fileName, among: try Folder.names(in: path.parentFolder))
         // Another process might have created the database since.
         return try FileStatus.of(path) == nil ? found : []
     }
