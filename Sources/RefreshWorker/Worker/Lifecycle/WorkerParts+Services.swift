@@ -251,12 +251,8 @@ extension MetricsEvent {
             for state in GrantState.allCases {
                 line.number("grants_\(state.rawValue)", grants.byState[state] ?? 0, "grants, by state")
             }
-            line.percentiles("latency", ifAny: counts.latency, "within which 50, 95 and 99 % of the answers came")
-            line.percentiles(
-                "lateness",
-                ifAny: counts.lateness,
-                "by which 50, 95 and 99 % of the tries were late at most"
-            )
+            line.percentiles("latency", counts.latency, "within which 50, 95 and 99 % of the answers came")
+            line.percentiles("lateness", counts.lateness, "by which 50, 95 and 99 % of the tries were late at most")
         }
     }
 }
