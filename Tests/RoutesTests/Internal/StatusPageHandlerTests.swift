@@ -99,7 +99,7 @@ struct StatusPageHandlerTests {
         fixture.counters.record([(outcome: .refreshed, lateness: .zero, latency: nil)])
         let contents = await page { _ in
             var snapshot = StatusSnapshot.well
-            snapshot.activity = try await PublishedActivity.read(from: fixture.store)
+            snapshot.activity = try await RecentActivity.read(from: fixture.store)
             return snapshot
         }.statusPage()
         let sum = RecentActivity.Slot(refreshed: 15, failed: 6, longestLateness: .milliseconds(250))
