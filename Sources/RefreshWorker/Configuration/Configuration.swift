@@ -79,10 +79,10 @@ struct Configuration: Equatable, Sendable {
         var resolver = ConfigurationResolver(inputs)
         configurationFile = resolver.file
         database = resolver.database()
-        keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.credential("key-ring"))
+        keyFile = resolver.value(of: .keyFile, SettingValue.text, insteadOfDefault: resolver.credential("key-ring"))
         serviceKeyRing = resolver.serviceKeyRing
         clientIDs = resolver.clientIDs()
-        clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.path)
+        clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.text)
         serverClientID = resolver.optional(.serverClientID, InputText.clientID)
         endpoints = GoogleEndpoints(
             token: resolver.value(of: .tokenEndpoint, SettingValue.endpoint),
@@ -90,7 +90,7 @@ struct Configuration: Equatable, Sendable {
             tokeninfo: resolver.value(of: .tokeninfoEndpoint, SettingValue.endpoint),
             revocation: resolver.value(of: .revocationEndpoint, SettingValue.endpoint)
         )
-        caFile = resolver.optional(.caFile, SettingValue.path)
+        caFile = resolver.optional(.caFile, SettingValue.text)
         metricsLog = resolver.value(of: .metricsLog, SettingValue.metricsLog)
         logSample = resolver.value(of: .logSample, SettingValue.logSample)
         logLevel = resolver.value(of: .logLevel, SettingValue.word)
@@ -111,22 +111,22 @@ struct Configuration: Equatable, Sendable {
             try SettingValue.count(text, in: 1...100_000)
         }
         emailLinking = resolver.value(of: .linkByEmail, SettingValue.word)
-        jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.path) ?? resolver.credential("jwt-secret")
+        jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.text) ?? resolver.credential("jwt-secret")
         appKeys = resolver.list(.appKeys, SettingValue.keyLocations)
         appIssuer = resolver.optional(.appIssuer, SettingValue.text)
         appAudience = resolver.optional(.appAudience, SettingValue.text)
         appUserClaim = resolver.value(of: .appUserClaim, SettingValue.text)
         sessionGrace = resolver.seconds(.sessionGrace, in: 1...Int(Session.maximumGrace.components.seconds))
         acceptFormerRefreshTokensUntil = resolver.optional(.acceptFormerRefreshTokensUntil, SettingValue.date)
-        servicesFile = resolver.optional(.servicesFile, SettingValue.path) ?? resolver.credential("services")
-        internalCertificateFile = resolver.optional(.internalCertificate, SettingValue.path)
-        internalKeyFile = resolver.optional(.internalKey, SettingValue.path)
+        servicesFile = resolver.optional(.servicesFile, SettingValue.text) ?? resolver.credential("services")
+        internalCertificateFile = resolver.optional(.internalCertificate, SettingValue.text)
+        internalKeyFile = resolver.optional(.internalKey, SettingValue.text)
         servesInternalMetrics = resolver.value(of: .internalMetrics, SettingValue.switched)
         securityEventsEndpoint = resolver.value(of: .securityEventsEndpoint, SettingValue.endpoint)
         googleKeysEndpoint = resolver.value(of: .googleKeysEndpoint, SettingValue.endpoint)
         noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
         noticeSecretFile =
-            resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
+            resolver.optional(.noticeSecretFile, SettingValue.text) ?? resolver.credential("notice-secret")
         expiryNotice = resolver.value(of: .expiryNotice) { text throws(InputError) in
             try SettingValue.days(text, in: 0...30)
         }

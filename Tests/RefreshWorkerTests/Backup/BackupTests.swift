@@ -220,9 +220,15 @@ struct BackupTests {
         ] as [(String, String?, String)]
     )
     func header(path: String, name: String?, prefix: String) {
-        var header = TarHeader(path: path, mode: 0o640, user: (1, "u"), group: (2, "g"), size: 0, modifiedAt: 1)
-        header.size = 9 << 30
-        let block = header.block
+        let (user, group) = ((id: UInt32(1), name: "u"), (id: UInt32(2), name: "g"))
+        let block = BackupArchive.header(
+            path: path,
+            mode: 0o640,
+            user: user,
+            group: group,
+            size: 9 << 30,
+            modifiedAt: 1
+        )
         func field(_ range: Range<Int>) -> String? {
             block.map { String(decoding: $0[range].prefix { $0 != 0 }, as: UTF8.self) }
         }

@@ -153,7 +153,7 @@ extension UserFieldMap {
                 throw InputError("\(DisplayedText(String(pair))) is not FIELD=NAME")
             }
             guard Self.fields.contains(parts[0]) else {
-                let hint = NameSuggestion.hint(parts[0], among: Self.fields)
+                let hint = parts[0].suggestion(among: Self.fields)
                 throw InputError(
                     "\(DisplayedText(parts[0])) is not a field of a user\(hint); the fields are \(Self.fieldList)"
                 )
