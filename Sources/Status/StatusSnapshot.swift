@@ -137,7 +137,7 @@ package struct SpilledFile: Equatable, Sendable {
 
     /// Describes the file and the command that stores its results.
     package func sentence(at now: Timestamp) -> String {
-        let content = results.map { $0 == 1 ? "1 result" : "\($0) results" } ?? "results that cannot be counted"
+        let content = results.map { $0.counted("result") } ?? "results that cannot be counted"
         let age = (now - writtenAt).inTwoUnits
         let command = "refresh-worker results recover \(path.shellWord)"
         return isSetAside

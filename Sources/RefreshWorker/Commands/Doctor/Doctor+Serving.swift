@@ -74,8 +74,7 @@ extension Doctor {
             return .ok("none: the internal listener vends no tokens without --services-file").named("services")
         }
         return check("services") {
-            let count = try context.readServices().count
-            return .ok("\(path) names \(count == 1 ? "1 service" : "\(count) services")")
+            .ok("\(path) names \(try context.readServices().count.counted("service"))")
         }
     }
 

@@ -143,7 +143,7 @@ extension KeyRotation.Outcome {
         let advice = """
             Back the key ring up now. When no backup of the database from before today is needed any more, run:
             """
-        return ["finished: \(KeyListing.tokens(resealed)) sealed again with key \(sealingKeyID)"]
+        return ["finished: \(resealed.counted("token")) sealed again with key \(sealingKeyID)"]
             + removable.map { "removed the retired key \($0) from the ring" }
             + (retire.isEmpty ? [] : [advice] + retire)
     }
@@ -161,7 +161,7 @@ extension CommandError {
         self.init(
             .leftForLater,
             """
-            \(KeyListing.tokens(outcome.remainingTokens)) could not be sealed again, because the key that sealed them does \
+            \(outcome.remainingTokens.counted("token")) could not be sealed again, because the key that sealed them does \
             not open them; these users must sign in again, or be disconnected (refresh-worker grants disconnect USER):
             \(named.joined(separator: "\n"))\(rest > 0 ? "\nand \(rest) more" : "")
             """
