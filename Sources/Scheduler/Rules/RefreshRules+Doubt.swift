@@ -1,5 +1,4 @@
 import Base
-import GoogleOAuth
 import Storage
 import Telemetry
 
