@@ -185,7 +185,7 @@ extension StatusSnapshot {
         }
         line.objects("workers", workers ?? []) { worker, object in
             object.field("id", worker.id)
-            object.array("keys") { keys in worker.keyIDs.forEach { keys.element($0.description) } }
+            object.strings("keys", worker.keyIDs.map(\.description))
             object.field("sealing_key", worker.sealingKeyID.description)
         }
         line.objects("keys", keyCounts) { key, object in

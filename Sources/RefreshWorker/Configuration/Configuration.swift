@@ -4,7 +4,6 @@ import HTTPClient
 import HTTPServer
 import Routes
 import Storage
-import Synchronization
 import Telemetry
 
 /// The configuration: every setting, checked and typed, from flags, environment, file and defaults.
@@ -233,24 +232,6 @@ extension Configuration {
             """
         case (.network, true), (.thisMachine, _), (.unixSocket, false): nil
         }
-    }
-}
-
-/// The configuration that a running worker uses: the one of its start, with the settings that reloads have changed.
-///
-/// A reload applies what can change without a second way of starting, all or nothing. Listeners, database and endpoints
-/// are opened once.
-final class CurrentConfiguration: Sendable {
-    private let state: Mutex<Configuration>
-
-    init(_ configuration: Configuration) {
-        state = Mutex(configuration)
-    }
-
-    var value: Configuration { state.withLock { $0 } }
-
-    func replace(with configuration: Configuration) {
-        state.withLock { $0 = configuration }
     }
 }
 

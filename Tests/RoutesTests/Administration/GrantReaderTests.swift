@@ -17,7 +17,7 @@ struct GrantReaderTests {
         -> ImportedGrant
     {
         guard let members = JSONValue.object(in: json)?.object else { throw InputError("not a JSON object") }
-        return try GrantReader(clientIDs: clientIDs).grant(from: members.withoutDynamoDBTypes, at: now)
+        return try ImportedGrant(reading: members.withoutDynamoDBTypes, clientIDs: clientIDs, at: now)
     }
 
     private func problem(_ json: String, clientIDs: [String] = ["c1"]) -> String? {

@@ -51,7 +51,7 @@ struct StatusPageHandlerTests {
     @Test("shows what is stored, and what this worker did")
     func contents() async throws {
         try await fixture.add()
-        fixture.phase.enter(.serving)
+        fixture.phase.value = .serving
         let page = await page { grants in snapshot(grants) }
         let contents = await page.statusPage()
         #expect(contents.worker == "worker" && contents.version == "1.0" && contents.phase == "serving")
@@ -68,7 +68,7 @@ struct StatusPageHandlerTests {
 
     @Test("shows no green label while requests are refused")
     func notReady() async throws {
-        fixture.phase.enter(.serving)
+        fixture.phase.value = .serving
         let page = await page { _ in .well }
         #expect(await page.statusPage().phase == "serving")
         await fixture.store.close()

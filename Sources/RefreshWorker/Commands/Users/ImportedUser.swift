@@ -21,7 +21,7 @@ struct ImportedUser: Equatable, Sendable {
         guard let id = try fields.identifier("user_id") else {
             throw InputError("\(fields.label("user_id")) is missing; \(map.advice(for: members))")
         }
-        let userID = try GrantReader.checked(userID: id)
+        let userID = try RecordFields.checked(userID: id)
         do throws(InputError) {
             try self.init(id: userID, fields: fields, at: now)
         } catch {

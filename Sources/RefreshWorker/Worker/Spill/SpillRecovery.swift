@@ -225,11 +225,7 @@ extension CommandContext {
         }
     }
 
-    /// Stores the results in spill files of the configured database, before any other use of it.
-    func recoverResults(into store: any Store, use: DatabaseAccess) async throws {
-        try await recoverResults(into: store, of: configuration.database, use: use)
-    }
-
+    /// Stores the results in spill files of a database, before any other use of it.
     func recoverResults(into store: any Store, of database: DatabaseLocation, use: DatabaseAccess)
         async throws
     {
