@@ -101,13 +101,8 @@ struct OperandSpecification: Sendable {
         OperandSpecification(placeholder: "USER", summary: summary, maximumLength: 1024, isOptional: isOptional)
     }
 
-    static func file(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
-        OperandSpecification(
-            placeholder: "FILE",
-            summary: summary,
-            maximumLength: InputText.maximumLength,
-            isOptional: isOptional
-        )
+    static func file(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "FILE", summary: summary, maximumLength: InputText.maximumLength)
     }
 
     static func service(_ summary: String) -> OperandSpecification {

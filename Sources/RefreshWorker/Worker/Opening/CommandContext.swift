@@ -140,16 +140,6 @@ struct CommandContext: Sendable {
         }
         return (writer, MetricsLog(sink: writer, worker: workerName, time: time), IntervalCounters(time: time))
     }
-
-    /// Returns an engine log for commands that print their own answer to standard output: it writes only diagnostics.
-    func quietLog() -> EngineLog {
-        EngineLog(
-            metrics: MetricsLog(sink: nil, worker: workerName, time: time),
-            diagnostics: diagnostics,
-            counters: IntervalCounters(time: time),
-            time: time
-        )
-    }
 }
 
 /// The version of this build.

@@ -6,7 +6,7 @@ import Testing
 @testable import Routes
 
 @Suite("Reading a grant's JSON")
-struct GrantReaderTests {
+struct ImportedGrantTests {
     private let now = Timestamp(secondsSince1970: 1_800_000_000)
 
     private func read(_ json: String, clientIDs: [String] = ["c1"]) throws -> ImportedGrant {
