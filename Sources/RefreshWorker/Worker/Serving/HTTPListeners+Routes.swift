@@ -86,30 +86,6 @@ extension HTTPListeners {
         )
     }
 
-    /// Returns the routes of the internal listener for each exposure of an address.
-    static func internalRouter(
-        _ worker: WorkerParts,
-        services: ServiceDirectory?,
-        tokens: AppTokens,
-        reader: SynchronousGrantReader?,
-        probes: MonitoringHandler
-    ) -> (InternalRoutes.Exposure) -> Router {
-        let context = worker.context
-        let provider = TokenProvider(engine: worker.engine, immediateRead: { try reader?.grant(ofUser: $0) })
-        return { exposure in
-            InternalRoutes(
-                services: services,
-                provider: provider,
-                appTokens: tokens,
-                vault: worker.vault,
-                random: context.random,
-                clientIDs: { context.configuration.clientIDs },
-                monitoring: probes,
-                exposure: exposure
-            ).router
-        }
-    }
-
     /// Returns the machines that can reach an address of the internal listener, which follows from its certificate.
     static func exposure(_ configuration: Configuration, hasTLS: Bool) -> InternalRoutes.Exposure {
         hasTLS ? .network(servesMetrics: configuration.servesInternalMetrics) : .thisMachine

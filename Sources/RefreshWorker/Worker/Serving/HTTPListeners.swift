@@ -99,16 +99,19 @@ struct HTTPListeners: Sendable {
                 phase: phase,
                 certificateExpiry: { [certificate] in certificate?.expiresAt }
             )
-            let routes = Self.internalRouter(
-                worker,
-                services: directory,
-                tokens: tokens,
-                reader: reader,
-                probes: monitoring
-            )
             self.monitoring = monitoring
+            let provider = TokenProvider(engine: worker.engine, immediateRead: { try reader?.grant(ofUser: $0) })
             for server in servers {
-                let router = routes(Self.exposure(configuration, hasTLS: server.certificate != nil))
+                let router = InternalRoutes(
+                    services: directory,
+                    provider: provider,
+                    appTokens: tokens,
+                    vault: worker.vault,
+                    random: context.random,
+                    clientIDs: { context.configuration.clientIDs },
+                    monitoring: monitoring,
+                    exposure: Self.exposure(configuration, hasTLS: server.certificate != nil)
+                ).router
                 internalServers.append(try Self.open(server, router, refusalHandler: InternalRoutes.response, worker))
             }
             services = directory
