@@ -4,7 +4,6 @@ import HTTPClient
 import HTTPServer
 import Routes
 import Scheduler
-import Storage
 import Telemetry
 
 /// The routes of each listener, made from the parts of the running worker.
