@@ -111,6 +111,11 @@ extension String {
         guard let slash = lastIndex(of: "/") else { return "." }
         return slash == startIndex ? "/" : String(self[..<slash])
     }
+
+    /// The path's last part.
+    package var fileName: String {
+        lastIndex(of: "/").map { String(self[index(after: $0)...]) } ?? self
+    }
 }
 
 /// A folder and what it holds.
@@ -123,6 +128,28 @@ package enum Folder {
         guard descriptor >= 0 else { throw SystemCallError(call: "open of \(folder)", code: errno) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw SystemCallError(call: "fsync of \(folder)", code: errno) }
+    }
+
+    /// Renames a complete temporary file, durably, and never replaces another file.
+    ///
+    /// By a hard link, because a rename replaces a file that has appeared since a check. A file system without hard
+    /// links, such as FAT, leaves no other way.
+    package static func publish(_ temporary: String, as path: String) throws(SystemCallError) {
+        if unsafe link(temporary, path) == 0 {
+            guard unsafe unlink(temporary) == 0 else {
+                throw SystemCallError(call: "unlink of \(temporary)", code: errno)
+            }
+        } else {
+            let code = errno
+            var status = stat()
+            guard [EPERM, EOPNOTSUPP, ENOSYS].contains(code), unsafe lstat(path, &status) != 0 else {
+                throw SystemCallError(call: "link to \(path)", code: code)
+            }
+            guard unsafe rename(temporary, path) == 0 else {
+                throw SystemCallError(call: "rename to \(path)", code: errno)
+            }
+        }
+        try synchronize(of: path)
     }
 
     /// Returns the names in a folder, sorted, or none if the folder does not exist.

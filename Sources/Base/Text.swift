@@ -166,3 +166,8 @@ package struct FormatError: Error, Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { problem + (offset.map { " at byte \($0)" } ?? "") }
 }
+
+extension Int {
+    /// The number with its noun, as in "1 token" and "2 tokens".
+    package func counted(_ noun: String) -> String { "\(self) \(noun)\(self == 1 ? "" : "s")" }
+}

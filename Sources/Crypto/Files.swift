@@ -1,4 +1,4 @@
-package import Base
+import Base
 private import Glibc
 
 /// An open file, closed when its owner is destroyed.
@@ -84,9 +84,8 @@ extension OpenFile {
     /// Creates a file, and fails with `EEXIST` if it exists already.
     static func create(path: String, content: Secret, temporary: String) throws(SystemCallError) {
         try write(content, to: temporary, permissions: 0o600) { () throws(SystemCallError) in
-            try Crypto.publish(temporary, as: path)
+            try Folder.publish(temporary, as: path)
         }
-        try Folder.synchronize(of: path)
     }
 
     /// Replaces the content of a file.
@@ -199,23 +198,6 @@ extension FileError {
     fileprivate init(unreadable source: String, _ error: SystemCallError) {
         self.init("\(source) cannot be read: \(error)", .system(error.code))
     }
-}
-
-/// Renames a complete temporary file, and never replaces another file.
-///
-/// By a hard link, because a rename replaces a file that has appeared since a check. A file system without hard links,
-/// such as FAT, leaves no other way.
-package func publish(_ temporary: String, as path: String) throws(SystemCallError) {
-    guard unsafe link(temporary, path) != 0 else {
-        try systemCall("unlink of \(temporary)") { unsafe unlink(temporary) }
-        return
-    }
-    let code = errno
-    var status = stat()
-    guard [EPERM, EOPNOTSUPP, ENOSYS].contains(code), unsafe lstat(path, &status) != 0 else {
-        throw SystemCallError(call: "link to \(path)", code: code)
-    }
-    try systemCall("rename to \(path)") { unsafe rename(temporary, path) }
 }
 
 /// Runs a system call, turns `-1` into an error with `errno`, and retries after `EINTR`.

@@ -10,19 +10,19 @@ enum Program {
     /// It is not an `async` function: the first `await` takes a thread, and would never return if none can be started.
     static func main() {
         ProcessSetup.openStandardDescriptors()
-        let invocation: Invocation
+        let arguments: CommandArguments
         let inputs: ConfigurationInputs
         let hasSwitched: Bool
         do {
-            invocation = try Command.program.parse(try CommandLine.words(), documents: .current)
-            if let text = invocation.text {
+            arguments = try Command.program.parse(try CommandLine.words(), documents: .current)
+            if let text = arguments.text {
                 Output.standard.write(text)
                 exit(ExitCode.success.rawValue)
             }
-            if invocation.runsWorker { SignalStream.ignoreHangUps() }
-            inputs = gather(for: invocation)
-            hasSwitched = try becomeServiceUser(for: invocation, inputs)
-            try ProcessSetup.checkLimits(forDaemon: invocation.runsWorker)
+            if arguments.runsWorker { SignalStream.ignoreHangUps() }
+            inputs = gather(for: arguments)
+            hasSwitched = try becomeServiceUser(for: arguments, inputs)
+            try ProcessSetup.checkLimits(forDaemon: arguments.runsWorker)
             // Before the first secret is read.
             try ProcessSetup.forbidDumps()
         } catch {
@@ -30,7 +30,7 @@ enum Program {
         }
         Task.detached {
             do {
-                exit(try await run(invocation, inputs, namesFile: !hasSwitched).rawValue)
+                exit(try await run(arguments, inputs, namesFile: !hasSwitched).rawValue)
             } catch {
                 fail(error)
             }
@@ -38,14 +38,14 @@ enum Program {
         dispatchMain()
     }
 
-    private static func gather(for invocation: Invocation) -> ConfigurationInputs {
+    private static func gather(for arguments: CommandArguments) -> ConfigurationInputs {
         let environment = ProcessSetup.environment
-        var inputs = ConfigurationInputs(flags: invocation.flags, environment: environment, files: .system)
-        if invocation.readsConfiguration {
+        var inputs = ConfigurationInputs(flags: arguments.flags, environment: environment, files: .system)
+        if arguments.readsConfiguration {
             inputs.standardFiles = Installation.files(isRoot: ServiceUser.isRoot, environment: environment)
             inputs.serviceKeyRing = Installation.keyRing(exists: inputs.files.exists)
             inputs.serviceDatabase = Installation.database(
-                for: invocation.arguments.command,
+                for: arguments.command,
                 exists: inputs.files.exists
             )
         }
@@ -54,10 +54,10 @@ enum Program {
 
     /// Continues as the service's user if root should not go on, and returns `true` if so.
     private static func becomeServiceUser(
-        for invocation: Invocation,
+        for arguments: CommandArguments,
         _ inputs: ConfigurationInputs
     ) throws -> Bool {
-        guard ServiceUser.isRoot, Installation.needsUser(for: invocation, with: inputs),
+        guard ServiceUser.isRoot, Installation.needsUser(for: arguments, with: inputs),
             let user = try ServiceUser(name: Installation.user)
         else { return false }
         do throws(SystemCallError) {
@@ -75,7 +75,7 @@ enum Program {
     }
 
     private static func run(
-        _ invocation: Invocation,
+        _ arguments: CommandArguments,
         _ inputs: ConfigurationInputs,
         namesFile: Bool
     ) async throws -> ExitCode {
@@ -87,8 +87,8 @@ enum Program {
         // A reload reads the same file, and is refused without it.
         if let file = configuration.configurationFile { reloaded.flags.append((.config, file)) }
         var context = CommandContext(configuration: configuration, inputs: reloaded)
-        context.printsJSON = invocation.printsJSON
-        return try await context.run(invocation)
+        context.printsJSON = arguments.printsJSON
+        return try await context.run(arguments)
     }
 
     private static func fail(_ error: any Error) -> Never {

@@ -191,38 +191,22 @@ extension APIError {
         "a known credential is needed: Authorization: Bearer",
         other: (nil, "invalid_client", "the client_id must be a service, and the client_secret its credential")
     )
-    static let forbiddenUser = APIError(
-        403,
-        "forbidden",
-        "this service cannot have tokens of this user",
-        other: (400, "unauthorized_client", nil)
-    )
+    static let forbiddenUser = forbidden("this service cannot have tokens of this user", oauth: "unauthorized_client")
     /// The service names a user whose own token it must present.
-    static let absentUser = APIError(
-        403,
-        "forbidden",
+    static let absentUser = forbidden(
         "this service gets tokens only for the subject_token of a user who is present",
-        other: (400, "unauthorized_client", nil)
+        oauth: "unauthorized_client"
     )
     /// The service only looks up users.
-    static let forbiddenTokens = APIError(
-        403,
-        "forbidden",
+    static let forbiddenTokens = forbidden(
         "this service cannot have tokens: its entry in the services file has no scopes",
-        other: (400, "unauthorized_client", nil)
+        oauth: "unauthorized_client"
     )
     /// The service must name scopes, and named none.
-    static let unnamedScopes = APIError(
-        403,
-        "forbidden",
-        "this service must name the scopes that it needs",
-        other: (400, "invalid_scope", nil)
-    )
-    static let forbiddenScopes = APIError(
-        403,
-        "forbidden",
+    static let unnamedScopes = forbidden("this service must name the scopes that it needs", oauth: "invalid_scope")
+    static let forbiddenScopes = forbidden(
         "this service cannot have all of the requested scopes",
-        other: (400, "invalid_scope", nil)
+        oauth: "invalid_scope"
     )
     static let noGrant = APIError(
         404,
@@ -246,6 +230,11 @@ extension APIError {
     ///
     /// It is an error of the server: 401 would blame the service's credential.
     static let noServices = temporary("no_services", "this worker vends no tokens: it has no --services-file")
+
+    /// `code` is that of the token endpoint, which has no 403.
+    static func forbidden(_ message: String, oauth code: String? = nil) -> APIError {
+        APIError(403, "forbidden", message, other: (code.map { _ in 400 }, code, nil))
+    }
 
     static func invalidRequest(_ problem: String) -> APIError { APIError(400, "invalid_request", problem) }
 
@@ -331,7 +320,7 @@ extension APIError {
         return .object(status: status, headers: challenge + internalHeaders(status)) { line in
             line.field("error", code)
             line.field("message", message)
-            if !missing.isEmpty { line.array("missing") { array in for scope in missing { array.element(scope) } } }
+            if !missing.isEmpty { line.strings("missing", missing) }
             if let reason { line.field("reason", reason) }
             if let since { line.field("since", since.iso8601Seconds) }
         }

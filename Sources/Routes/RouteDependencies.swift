@@ -97,7 +97,7 @@ package struct PublicRoutes: Sendable {
     }
 
     var routes: [Route] {
-        ProfileRoutes(dependencies: dependencies).routes + SessionRoutes(dependencies: dependencies).routes + [
+        dependencies.profileRoutes + dependencies.sessionRoutes + [
             securityEvents.route,
             Route("GET", "/healthz") { [monitoring] _, _ in .respond(monitoring.health().secured) },
             Route("GET", "/readyz") { [monitoring] _, _ in .respond(await monitoring.readinessWithoutDetails().secured)

@@ -144,8 +144,8 @@ extension StatusSnapshot {
             return [Finding(.keyRingUnreadable, "the key ring cannot be read: run: refresh-worker doctor")]
         }
         var found = keyCounts.filter { $0.isInRing == false }.map { key in
-            let count = key.tokens == 1 ? "1 token" : "\(key.tokens) tokens"
-            let text = "\(count) sealed with key \(key.id), which the ring lacks, cannot be opened"
+            let text =
+                "\(key.tokens.counted("token")) sealed with key \(key.id), which the ring lacks, cannot be opened"
             return Finding(.keysMissing, text, count: key.tokens)
         }
         if let pendingKey {

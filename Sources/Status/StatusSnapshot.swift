@@ -137,39 +137,12 @@ package struct SpilledFile: Equatable, Sendable {
 
     /// Describes the file and the command that stores its results.
     package func sentence(at now: Timestamp) -> String {
-        let content = results.map { $0 == 1 ? "1 result" : "\($0) results" } ?? "results that cannot be counted"
+        let content = results.map { $0.counted("result") } ?? "results that cannot be counted"
         let age = (now - writtenAt).inTwoUnits
         let command = "refresh-worker results recover \(path.shellWord)"
         return isSetAside
             ? "\(content) in \(path) could not all be stored, \(age) ago: fix what the log says of the file, then run: \(command)"
             : "\(content) in \(path) wait to be stored since \(age): start the worker, or run: \(command)"
-    }
-}
-
-/// A time that is kept as a note in the store, for a process that was not there at that time.
-package enum NotedTime: String {
-    /// The last `--run-once`. No process is alive between two passes.
-    case lastPass = "last_pass"
-    /// The last security event, or verification, that was received.
-    case lastSecurityEvent = "security_events"
-
-    package func read(from store: any Store) async throws -> Timestamp? {
-        try await store.note(rawValue).flatMap { Int64($0) }.map { Timestamp(milliseconds: $0) }
-    }
-
-    /// Records a time.
-    ///
-    /// That of a security event is recorded at most once an hour, which is precise enough for a limit of days.
-    ///
-    /// Another process can record its own time simultaneously. It makes no difference which of them is kept.
-    package func record(_ now: Timestamp, in store: any Store) async throws {
-        let former = try await store.note(rawValue)
-        if self == .lastSecurityEvent, let last = former.flatMap({ Int64($0) }),
-            now - Timestamp(milliseconds: last) < .seconds(3600)
-        {
-            return
-        }
-        _ = try await store.replaceNote(rawValue, former, with: "\(now.milliseconds)")
     }
 }
 
@@ -212,7 +185,7 @@ extension StatusSnapshot {
         }
         line.objects("workers", workers ?? []) { worker, object in
             object.field("id", worker.id)
-            object.array("keys") { keys in worker.keyIDs.forEach { keys.element($0.description) } }
+            object.strings("keys", worker.keyIDs.map(\.description))
             object.field("sealing_key", worker.sealingKeyID.description)
         }
         line.objects("keys", keyCounts) { key, object in

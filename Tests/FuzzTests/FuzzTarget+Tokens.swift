@@ -124,14 +124,9 @@ extension FuzzTarget {
                 require(!login.name.isEmpty && !login.credential.isEmpty, "a login is complete")
             }
             let parsed = try TokenEndpointRequest(form, from: service)
-            let (subject, isName) =
-                switch parsed.subject {
-                case .named(let name): (name, true)
-                case .token(let token): (token, false)
-                }
-            require((1...8192).contains(subject.utf8.count), "a subject is bounded")
-            require(!subject.utf8.contains { $0 < 0x20 || $0 == 0x7f }, "a subject is printable")
-            require(!(isName && subject.hasPrefix("rwh_")), "only what was sealed is a handle")
+            require((1...8192).contains(parsed.subject.utf8.count), "a subject is bounded")
+            require(!parsed.subject.utf8.contains { $0 < 0x20 || $0 == 0x7f }, "a subject is printable")
+            require(parsed.presentsToken || !parsed.subject.hasPrefix("rwh_"), "only what was sealed is a handle")
             require(parsed.demands.scopes.count <= 1024, "the number of scopes is bounded")
         } catch {
             let response = error.oauthResponse

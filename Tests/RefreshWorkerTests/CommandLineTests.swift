@@ -117,9 +117,8 @@ struct CommandLineTests {
     )
     func understood(arguments: [String], expected: String) throws {
         let invocation = try Command.program.parse(arguments)
-        let given = invocation.arguments
-        let options = given.options.map { $0.value.isEmpty ? $0.key : "\($0.key)=\($0.value)" }
-        let words = invocation.arguments.command.words + given.operands + options.sorted()
+        let options = invocation.options.map { $0.value.isEmpty ? $0.key : "\($0.key)=\($0.value)" }
+        let words = invocation.command.words + invocation.operands + options.sorted()
         #expect(words.joined(separator: " ") == expected)
         #expect(invocation.printsJSON == expected.split(separator: " ").contains("json"))
     }
@@ -206,7 +205,7 @@ struct CommandLineTests {
         ] as [(String?, Bool)]
     )
     func consent(line: String?, agrees: Bool) {
-        #expect(Question.isConsent(line) == agrees)
+        #expect(CommandContext.isConsent(line) == agrees)
     }
 
     @Test("names every wrong flag at once")

@@ -9,7 +9,7 @@ struct NameSuggestionTests {
         arguments: [("", "", 0), ("a", "", 1), ("abc", "abc", 0), ("acb", "abc", 1), ("kitten", "sitting", 3)]
     )
     func distance(left: String, right: String, expected: Int) {
-        #expect(NameSuggestion.distance(Array(left.utf8), Array(right.utf8)) == expected)
+        #expect(editDistance(Array(left.utf8), Array(right.utf8)) == expected)
     }
 
     @Test(
@@ -20,6 +20,6 @@ struct NameSuggestionTests {
             as [(String, String?)]
     )
     func nearest(name: String, expected: String?) {
-        #expect(NameSuggestion.of(name, among: ["database", "key-file", "max-rate"]) == expected)
+        #expect(name.nearest(among: ["database", "key-file", "max-rate"]) == expected)
     }
 }

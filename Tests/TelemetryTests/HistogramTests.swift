@@ -31,16 +31,6 @@ struct HistogramTests {
         #expect(histogram.percentile(1) == 1 << 40)
     }
 
-    @Test("is empty after a reset")
-    func reset() {
-        var histogram = Histogram()
-        histogram.record(5_000)
-        histogram.reset()
-        #expect(histogram.count == 0)
-        histogram.record(7)
-        #expect(histogram.percentile(0.99) == 7)
-    }
-
     @Test(
         "is within 2 % of the exact percentile of random values",
         arguments: [1, 10, 100, 20_000],

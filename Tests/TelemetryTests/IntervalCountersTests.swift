@@ -17,7 +17,7 @@ struct IntervalCountersTests {
                         let outcome: RefreshOutcome = task < 6 ? .refreshed : .lostLease
                         let latency: Duration? = task < 6 ? .milliseconds(40) : nil
                         let lateness: Duration = .milliseconds(10 * task)
-                        counters.record([CountedRefresh(outcome, lateness: lateness, latency: latency)])
+                        counters.record([(outcome: outcome, lateness: lateness, latency: latency)])
                     }
                 }
             }
@@ -26,14 +26,14 @@ struct IntervalCountersTests {
         let first = counters.drain()
         #expect(first.interval == .seconds(10))
         #expect(first.outcomes == [.refreshed: 600, .lostLease: 200])
-        #expect(first.latency?.p99 == 40)
-        #expect(first.lateness?.p50 == 30)
+        #expect(first.latency.percentile(0.99) == 40)
+        #expect(first.lateness.percentile(0.5) == 30)
 
         time.advance(by: .seconds(5))
         let second = counters.drain()
         #expect(second.interval == .seconds(5))
         #expect(second.outcomes.isEmpty)
-        #expect(second.latency == nil)
-        #expect(second.lateness == nil)
+        #expect(second.latency.percentile(0.5) == nil)
+        #expect(second.lateness.percentile(0.5) == nil)
     }
 }

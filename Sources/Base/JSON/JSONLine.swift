@@ -121,6 +121,11 @@ package struct JSONLine: Sendable {
         output.append(contentsOf: nested.bytes)
     }
 
+    /// Writes an array of strings.
+    package mutating func strings(_ key: String, _ values: some Sequence<String>) {
+        array(key) { array in for value in values { array.element(value) } }
+    }
+
     /// Writes an array of objects, to each of which `body` adds its fields.
     package mutating func objects<Element>(
         _ key: String,

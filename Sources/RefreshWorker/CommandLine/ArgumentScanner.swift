@@ -111,7 +111,7 @@ struct ArgumentScanner {
     private mutating func reportUnknown(_ name: String) {
         let candidates = takesValue.keys.sorted() + ["help", "version", "no-switch"]
         var hint = ""
-        if let nearest = NameSuggestion.of(name, among: candidates) {
+        if let nearest = name.nearest(among: candidates) {
             hint = "; did you mean --\(nearest)?"
         } else if name.contains("token") || name.contains("secret") {
             hint = "; tokens and secrets are never arguments: give them on standard input or in a file"

@@ -26,7 +26,7 @@ struct Command: Sendable {
     var settings: [Setting.Name] = []
     /// Command lines, each with its purpose.
     var examples: KeyValuePairs<String, String> = [:]
-    var exitCodes: [ExitCode] = []
+    var exitCodes: [ExitCode] = [.usage]
     var subcommands: [Command] = []
     /// Refuses arguments that are valid one by one but not together.
     var check: @Sendable (CommandArguments) throws(CommandError) -> Void = { _ in }
@@ -62,13 +62,13 @@ struct Command: Sendable {
 }
 
 extension CommandContext {
-    func run(_ invocation: Invocation) async throws -> ExitCode {
-        guard invocation.text == nil, let run = invocation.arguments.command.run else {
-            Output.standard.write(invocation.text ?? "")
+    func run(_ arguments: CommandArguments) async throws -> ExitCode {
+        guard arguments.text == nil, let run = arguments.command.run else {
+            Output.standard.write(arguments.text ?? "")
             return .success
         }
         do {
-            return try await run(invocation.arguments, self)
+            return try await run(arguments, self)
         } catch let error as StoreError {
             throw await Self.confirmed(error)
         }
@@ -101,13 +101,8 @@ struct OperandSpecification: Sendable {
         OperandSpecification(placeholder: "USER", summary: summary, maximumLength: 1024, isOptional: isOptional)
     }
 
-    static func file(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
-        OperandSpecification(
-            placeholder: "FILE",
-            summary: summary,
-            maximumLength: InputText.maximumLength,
-            isOptional: isOptional
-        )
+    static func file(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "FILE", summary: summary, maximumLength: InputText.maximumLength)
     }
 
     static func service(_ summary: String) -> OperandSpecification {

@@ -5,17 +5,17 @@ extension Command {
     func parse(
         _ arguments: [String],
         documents: DocumentFolder = .sources
-    ) throws(CommandError) -> Invocation {
+    ) throws(CommandError) -> CommandArguments {
         let scanner = ArgumentScanner(arguments, program: self)
         if scanner.asksForHelp {
-            return try helpInvocation(about: scanner.words, documents: documents)
+            return try help(about: scanner.words, documents: documents)
         }
         if scanner.words.first == "help", !scanner.flags.contains(where: { $0.name == "format" }) {
-            return try helpInvocation(about: Array(scanner.words.dropFirst()), documents: documents)
+            return try help(about: Array(scanner.words.dropFirst()), documents: documents)
         }
         if scanner.asksForVersion {
             let options = scanner.flags.contains { $0.name == "json" } ? ["json": ""] : [:]
-            return Invocation(CommandArguments(command: .showVersion, options: options))
+            return CommandArguments(command: .showVersion, options: options)
         }
         let (command, operands) = descend(scanner.words)
         var problems = scanner.problems
@@ -24,12 +24,16 @@ extension Command {
         var (options, flags) = command.sort(scanner.flags, problems: &problems)
         for option in command.options where options[option.name] == nil { options[option.name] = option.standard }
         if problems.isEmpty { problems = command.options.compactMap { options[$0.name] == nil ? $0.missing : nil } }
-        let arguments = CommandArguments(command: command, operands: operands, options: options)
+        let arguments = CommandArguments(
+            command: command,
+            operands: operands,
+            options: options,
+            flags: flags,
+            staysRoot: scanner.staysRoot
+        )
         guard problems.isEmpty else { throw arguments.refusal(problems) }
         try command.check(arguments)
-        var invocation = Invocation(arguments, flags: flags)
-        invocation.staysRoot = scanner.staysRoot
-        return invocation
+        return arguments
     }
 
     /// Follows the words down the tree as far as they name commands, and returns the remaining ones as operands.
@@ -44,20 +48,20 @@ extension Command {
     }
 
     /// Returns the help, whatever operands and flags surround the request for it.
-    private func helpInvocation(
+    private func help(
         about words: [String],
         documents: DocumentFolder
-    ) throws(CommandError) -> Invocation {
+    ) throws(CommandError) -> CommandArguments {
         let (command, rest) = descend(words)
         if let word = rest.first, !command.subcommands.isEmpty {
             throw CommandError(usage: [command.unknownSubcommand(word)], of: command.invocation)
         }
-        return Invocation(CommandArguments(command: command), help: command.helpText(documents: documents))
+        return CommandArguments(command: command, help: command.helpText(documents: documents))
     }
 
     private func unknownSubcommand(_ word: String) -> String {
         let names = subcommands.compactMap(\.words.last)
-        let nearest = NameSuggestion.of(word, among: names)
+        let nearest = word.nearest(among: names)
         let hint = nearest.map { "did you mean \($0)?" } ?? "the commands are \(names.joined(separator: ", "))"
         return "unknown command \(DisplayedText((words + [word]).joined(separator: " "))); \(hint)"
     }
@@ -108,12 +112,27 @@ extension Command {
     }
 }
 
-/// The arguments of a command, each checked against its specification.
+/// A parsed command line: a command, its arguments, each checked against its specification, and the settings that were
+/// given with it.
 struct CommandArguments: Sendable {
     let command: Command
     var operands: [String] = []
     /// The values of the command's own flags, which are empty for a toggle.
     var options: [String: String] = [:]
+    var flags: [ConfigurationInputs.Flag] = []
+    /// The help that is asked for instead.
+    var help: String?
+    /// `true` if root must not continue as the service's user.
+    var staysRoot = false
+
+    /// The text of a command that only prints one, or the help of any.
+    var text: String? { help ?? command.text?(self) }
+    /// `true` for the daemon or a single pass.
+    var runsWorker: Bool { command.words.isEmpty && text == nil }
+    /// `true` unless the command does without settings.
+    var readsConfiguration: Bool { text == nil && !command.settings.isEmpty }
+    /// `true` for the form of results that `--json` asks for.
+    var printsJSON: Bool { options["json"] != nil }
 
     /// The only operand of the commands that need one.
     var operand: String { operands.first ?? "" }
@@ -139,29 +158,6 @@ struct CommandArguments: Sendable {
 
     /// Returns the error about arguments that are valid one by one but not together.
     func refusal(_ problems: [String]) -> CommandError { CommandError(usage: problems, of: command.invocation) }
-}
-
-/// A parsed command line: the command with its arguments, and the settings that were given with it.
-struct Invocation: Sendable {
-    let arguments: CommandArguments
-    let flags: [ConfigurationInputs.Flag]
-    /// The text of a command that only prints one, or the help of any.
-    let text: String?
-    /// `true` if root must not continue as the service's user.
-    var staysRoot = false
-
-    init(_ arguments: CommandArguments, flags: [ConfigurationInputs.Flag] = [], help: String? = nil) {
-        self.arguments = arguments
-        self.flags = flags
-        text = help ?? arguments.command.text?(arguments)
-    }
-
-    /// `true` for the daemon or a single pass.
-    var runsWorker: Bool { arguments.command.words.isEmpty && text == nil }
-    /// `true` unless the command does without settings.
-    var readsConfiguration: Bool { text == nil && !arguments.command.settings.isEmpty }
-    /// `true` for the form of results that `--json` asks for.
-    var printsJSON: Bool { arguments.options["json"] != nil }
 }
 
 extension CommandError {

@@ -18,7 +18,6 @@ extension Command {
             user has at most one. All of these commands can be used while the worker runs.
             """,
         settings: [.config, .database, .keyFile],
-        exitCodes: [.usage],
         subcommands: [
             listGrants, showGrant, showHistory, addGrant, importGrants, retryGrants,
             setClient, exportGrants, disconnectGrant,
@@ -34,7 +33,6 @@ extension Command {
             grant of the user is stored; users of another system can be imported.
             """,
         settings: [.config, .database],
-        exitCodes: [.usage],
         subcommands: [listUsers, showUser, importUsers, deleteUser, forgetUsers],
         run: nil
     )
@@ -47,7 +45,6 @@ extension Command {
             permitted users. docs/services.md describes the file and how a service uses its credential. The file also \
             lists the operators, who look up users on the status page.
             """,
-        exitCodes: [.usage],
         subcommands: [makeCredential, makeHandle],
         run: nil
     )
@@ -61,7 +58,6 @@ extension Command {
             copies of the database.
             """,
         settings: [.config, .keyFile],
-        exitCodes: [.usage],
         subcommands: [generateKeys, listKeys, rotateKeys, retireKey],
         run: nil
     )
@@ -75,7 +71,6 @@ extension Command {
             the notice is accepted. docs/services.md#notices describes a notice and how to check its signature.
             """,
         settings: [.config, .database],
-        exitCodes: [.usage],
         subcommands: [testNotice, replayNotices],
         run: nil
     )
@@ -90,7 +85,6 @@ extension Command {
             service account with the role roles/riscconfigs.admin, in a project where the RISC API is enabled.
             """,
         settings: [.config, .caFile],
-        exitCodes: [.usage],
         subcommands: [registerEvents, showEvents, verifyEvents],
         run: nil
     )
@@ -103,7 +97,6 @@ extension Command {
             docs/postgres.md says when to move from one to the other, and how.
             """,
         settings: [.config],
-        exitCodes: [.usage],
         subcommands: [copyStore],
         run: nil
     )
@@ -117,7 +110,6 @@ extension Command {
             needs a person.
             """,
         settings: [.config, .database, .keyFile],
-        exitCodes: [.usage],
         subcommands: [recoverResults],
         run: nil
     )

@@ -70,7 +70,7 @@ struct OptionSpecification: Sendable {
                 break
             case .choice(let choices, _):
                 guard !choices.contains(value) else { break }
-                let hint = NameSuggestion.hint(value, among: choices)
+                let hint = value.suggestion(among: choices)
                 return "--\(name): \(DisplayedText(value)) is not one of \(choices.joined(separator: ", "))\(hint)"
             case .seconds(let range):
                 _ = try SettingValue.seconds(value, in: range)

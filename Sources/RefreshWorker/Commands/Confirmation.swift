@@ -21,7 +21,7 @@ extension CommandContext {
     ) async throws -> (outcome: Outcome, isStored: Bool) {
         do {
             let isDryRun = arguments.has("dry-run")
-            guard isDryRun || Question.isPossible && !arguments.has("yes") else {
+            guard isDryRun || Self.canAsk && !arguments.has("yes") else {
                 guard let outcome = try await store.transact(body) else { throw missing }
                 return (outcome, true)
             }
@@ -34,7 +34,7 @@ extension CommandContext {
                 return (plannedOutcome, false)
             }
             let shown = plan(plannedOutcome)
-            guard try await Question.agrees(to: shown) else { throw CommandError(.interrupted, "nothing was changed") }
+            guard try await Self.agrees(to: shown) else { throw CommandError(.interrupted, "nothing was changed") }
             let now = time.now
             let outcome = try await store.transact { transaction in
                 let stored = try transaction.grant(ofUser: user)
@@ -50,6 +50,20 @@ extension CommandContext {
             await store.close()
             throw error
         }
+    }
+
+    /// `true` if a person reads standard error and types into standard input.
+    private static var canAsk: Bool { isatty(STDIN_FILENO) == 1 && Output.error.isTerminal }
+
+    private static func agrees(to plan: String) async throws -> Bool {
+        Output.error.write("This will \(plan). It cannot be undone. Go on? [y/N] ")
+        let queue = BlockingCallQueue(label: "refresh-worker.question")
+        return isConsent(try await queue.run { readLine() })
+    }
+
+    /// Only a clear yes is one: the end of the input is not.
+    static func isConsent(_ line: String?) -> Bool {
+        ["y", "yes"].contains(line?.lowercased().filter { !$0.isWhitespace })
     }
 }
 
@@ -68,23 +82,6 @@ extension CommandError {
 
     fileprivate init(planChangedTo plan: String) {
         self.init(.leftForLater, "nothing was changed, because this would now \(plan): run the command again")
-    }
-}
-
-/// A question to the person at the terminal.
-enum Question {
-    /// `true` if a person reads standard error and types into standard input.
-    static var isPossible: Bool { isatty(STDIN_FILENO) == 1 && Output.error.isTerminal }
-
-    static func agrees(to plan: String) async throws -> Bool {
-        Output.error.write("This will \(plan). It cannot be undone. Go on? [y/N] ")
-        let queue = BlockingCallQueue(label: "refresh-worker.question")
-        return isConsent(try await queue.run { readLine() })
-    }
-
-    /// Only a clear yes is one: the end of the input is not.
-    static func isConsent(_ line: String?) -> Bool {
-        ["y", "yes"].contains(line?.lowercased().filter { !$0.isWhitespace })
     }
 }
 

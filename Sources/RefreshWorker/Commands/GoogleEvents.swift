@@ -28,7 +28,7 @@ extension Command {
             try await stream.register(url: target)
             context.answer("registered: Google posts security events to \(target)") { line in
                 line.field("url", "\(target)")
-                line.array("events") { array in SecurityEvent.EventType.all.forEach { array.element($0) } }
+                line.strings("events", SecurityEvent.EventType.all)
             }
         }
     }
@@ -102,8 +102,8 @@ extension SecurityEventStream.StreamState {
     fileprivate func write(to line: inout JSONLine) {
         line.fieldOrNull("status", status)
         line.fieldOrNull("url", url)
-        line.array("events") { array in events.forEach { array.element($0) } }
-        line.array("missing") { array in missing.forEach { array.element($0) } }
+        line.strings("events", events)
+        line.strings("missing", missing)
     }
 }
 

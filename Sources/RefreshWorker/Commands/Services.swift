@@ -77,6 +77,6 @@ extension CommandContext {
                 """
             throw CommandError(.badData, problem)
         }
-        return try UserHandle.make(of: user, for: service)
+        return try service.handle(of: user)
     }
 }

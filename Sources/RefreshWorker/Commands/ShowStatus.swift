@@ -169,7 +169,7 @@ extension StatusSnapshot {
         }
         write("workers", workers, otherwise: "none running")
         let keys = keyCounts.map { key in
-            "\(key.id) \(key.isInRing == false ? "IS NOT IN THE RING, " : "")seals \(KeyListing.tokens(key.tokens))"
+            "\(key.id) \(key.isInRing == false ? "IS NOT IN THE RING, " : "")seals \(key.tokens.counted("token"))"
         }
         write("keys", keys, otherwise: "nothing is sealed yet")
         let schema = schema.map { ", schema \($0)" } ?? ""

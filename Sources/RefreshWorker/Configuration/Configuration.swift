@@ -4,7 +4,6 @@ import HTTPClient
 import HTTPServer
 import Routes
 import Storage
-import Synchronization
 import Telemetry
 
 /// The configuration: every setting, checked and typed, from flags, environment, file and defaults.
@@ -79,10 +78,10 @@ struct Configuration: Equatable, Sendable {
         var resolver = ConfigurationResolver(inputs)
         configurationFile = resolver.file
         database = resolver.database()
-        keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.credential("key-ring"))
+        keyFile = resolver.value(of: .keyFile, SettingValue.text, insteadOfDefault: resolver.credential("key-ring"))
         serviceKeyRing = resolver.serviceKeyRing
         clientIDs = resolver.clientIDs()
-        clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.path)
+        clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.text)
         serverClientID = resolver.optional(.serverClientID, InputText.clientID)
         endpoints = GoogleEndpoints(
             token: resolver.value(of: .tokenEndpoint, SettingValue.endpoint),
@@ -90,7 +89,7 @@ struct Configuration: Equatable, Sendable {
             tokeninfo: resolver.value(of: .tokeninfoEndpoint, SettingValue.endpoint),
             revocation: resolver.value(of: .revocationEndpoint, SettingValue.endpoint)
         )
-        caFile = resolver.optional(.caFile, SettingValue.path)
+        caFile = resolver.optional(.caFile, SettingValue.text)
         metricsLog = resolver.value(of: .metricsLog, SettingValue.metricsLog)
         logSample = resolver.value(of: .logSample, SettingValue.logSample)
         logLevel = resolver.value(of: .logLevel, SettingValue.word)
@@ -111,22 +110,22 @@ struct Configuration: Equatable, Sendable {
             try SettingValue.count(text, in: 1...100_000)
         }
         emailLinking = resolver.value(of: .linkByEmail, SettingValue.word)
-        jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.path) ?? resolver.credential("jwt-secret")
+        jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.text) ?? resolver.credential("jwt-secret")
         appKeys = resolver.list(.appKeys, SettingValue.keyLocations)
         appIssuer = resolver.optional(.appIssuer, SettingValue.text)
         appAudience = resolver.optional(.appAudience, SettingValue.text)
         appUserClaim = resolver.value(of: .appUserClaim, SettingValue.text)
         sessionGrace = resolver.seconds(.sessionGrace, in: 1...Int(Session.maximumGrace.components.seconds))
         acceptFormerRefreshTokensUntil = resolver.optional(.acceptFormerRefreshTokensUntil, SettingValue.date)
-        servicesFile = resolver.optional(.servicesFile, SettingValue.path) ?? resolver.credential("services")
-        internalCertificateFile = resolver.optional(.internalCertificate, SettingValue.path)
-        internalKeyFile = resolver.optional(.internalKey, SettingValue.path)
+        servicesFile = resolver.optional(.servicesFile, SettingValue.text) ?? resolver.credential("services")
+        internalCertificateFile = resolver.optional(.internalCertificate, SettingValue.text)
+        internalKeyFile = resolver.optional(.internalKey, SettingValue.text)
         servesInternalMetrics = resolver.value(of: .internalMetrics, SettingValue.switched)
         securityEventsEndpoint = resolver.value(of: .securityEventsEndpoint, SettingValue.endpoint)
         googleKeysEndpoint = resolver.value(of: .googleKeysEndpoint, SettingValue.endpoint)
         noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
         noticeSecretFile =
-            resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
+            resolver.optional(.noticeSecretFile, SettingValue.text) ?? resolver.credential("notice-secret")
         expiryNotice = resolver.value(of: .expiryNotice) { text throws(InputError) in
             try SettingValue.days(text, in: 0...30)
         }
@@ -233,24 +232,6 @@ extension Configuration {
             """
         case (.network, true), (.thisMachine, _), (.unixSocket, false): nil
         }
-    }
-}
-
-/// The configuration that a running worker uses: the one of its start, with the settings that reloads have changed.
-///
-/// A reload applies what can change without a second way of starting, all or nothing. Listeners, database and endpoints
-/// are opened once.
-final class CurrentConfiguration: Sendable {
-    private let state: Mutex<Configuration>
-
-    init(_ configuration: Configuration) {
-        state = Mutex(configuration)
-    }
-
-    var value: Configuration { state.withLock { $0 } }
-
-    func replace(with configuration: Configuration) {
-        state.withLock { $0 = configuration }
     }
 }
 

@@ -137,7 +137,7 @@ struct ClientSecretFile: Sendable {
         var unconfigured: [String] = []
         for line in lines {
             guard line.words.count == 2 else {
-                let count = line.words.count == 1 ? "1 word" : "\(line.words.count) words"
+                let count = line.words.count.counted("word")
                 throw Self.fault(
                     path,
                     line.number,

@@ -47,12 +47,12 @@ enum Installation {
     /// What root creates there, the service cannot use, and that user can change the settings on which root would act.
     /// A worker that was started with the file's name stays root: its unit says so. So does a unit that gets
     /// credentials, which only its own user can read.
-    static func needsUser(for invocation: Invocation, with inputs: ConfigurationInputs) -> Bool {
-        let usesFiles = invocation.text == nil && invocation.arguments.command.usesServiceFiles
-        guard usesFiles, !invocation.staysRoot else { return false }
+    static func needsUser(for arguments: CommandArguments, with inputs: ConfigurationInputs) -> Bool {
+        let usesFiles = arguments.text == nil && arguments.command.usesServiceFiles
+        guard usesFiles, !arguments.staysRoot else { return false }
         guard inputs.credentialsDirectory == nil else { return false }
         guard let named = inputs.namedFile else { return inputs.files.exists(file) }
-        return isFile(named) && !invocation.runsWorker
+        return isFile(named) && !arguments.runsWorker
     }
 
     /// `true` if a path leads to the configuration file, however it is spelled.

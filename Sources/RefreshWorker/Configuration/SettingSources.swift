@@ -141,7 +141,7 @@ struct SettingSources {
         // The most likely mistakes are a key without the prefix, or one spelled like the flag.
         let asVariable = key.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
         let nearest =
-            names.first { $0 == Setting.environmentPrefix + asVariable } ?? NameSuggestion.of(key, among: names)
+            names.first { $0 == Setting.environmentPrefix + asVariable } ?? key.nearest(among: names)
         let hint = nearest.map { "; did you mean \($0)?" } ?? "; refresh-worker --help lists the settings"
         let shown = isNamedByOrigin ? "" : "\(DisplayedText(key)) "
         problems.append(.init(origin: origin, message: "\(shown)is not a setting\(hint)"))

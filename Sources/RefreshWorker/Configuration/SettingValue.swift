@@ -8,10 +8,6 @@ enum SettingValue {
     /// The end of each of Google's client ids.
     static let googleClientIDSuffix = ".apps.googleusercontent.com"
 
-    static func path(_ text: String) throws(InputError) -> String {
-        text
-    }
-
     static func text(_ text: String) throws(InputError) -> String {
         text
     }
@@ -44,7 +40,7 @@ enum SettingValue {
     where Word.RawValue == String {
         guard let word = Word(rawValue: text) else {
             let words = Word.allCases.map(\.rawValue)
-            let hint = NameSuggestion.hint(text, among: words)
+            let hint = text.suggestion(among: words)
             throw InputError("\(DisplayedText(text)) is not one of \(words.joined(separator: ", "))\(hint)")
         }
         return word

@@ -1,12 +1,12 @@
-package import Base
+internal import Base
 internal import HTTPServer
-package import Scheduler
-package import Storage
+internal import Scheduler
+internal import Storage
 internal import Telemetry
 
 /// The commands `grants list`, `show`, `import`, `disconnect` and `retry`, and `users delete`, as routes for a service
 /// that the services file allows to manage grants.
-package struct AdministrationHandler: Sendable {
+struct AdministrationHandler: Sendable {
     /// An operation, by its name in the audit.
     enum Operation: String, CaseIterable, Sendable {
         case list
@@ -30,35 +30,15 @@ package struct AdministrationHandler: Sendable {
     /// A response, and the grant as it is stored now.
     private typealias Change = (response: ServerResponse, grant: Grant?)
 
-    private let engine: RefreshEngine
-    private let vault: TokenVault
-    private let services: ServiceDirectory
-    private let database: DatabaseReadiness
-    private let log: EngineLog
-    private let time: any TimeSource
-    private let random: any RandomSource
+    let engine: RefreshEngine
+    let vault: TokenVault
+    let services: ServiceDirectory
+    let database: DatabaseReadiness
+    let log: EngineLog
+    let time: any TimeSource
+    let random: any RandomSource
     /// The configured client ids of this moment, which a reload can change.
-    private let clientIDs: @Sendable () -> [String]
-
-    package init(
-        engine: RefreshEngine,
-        vault: TokenVault,
-        services: ServiceDirectory,
-        database: DatabaseReadiness,
-        log: EngineLog,
-        time: any TimeSource,
-        random: any RandomSource,
-        clientIDs: @escaping @Sendable () -> [String]
-    ) {
-        self.engine = engine
-        self.vault = vault
-        self.services = services
-        self.database = database
-        self.log = log
-        self.time = time
-        self.random = random
-        self.clientIDs = clientIDs
-    }
+    let clientIDs: @Sendable () -> [String]
 
     /// Returns the routes, which say so if the worker has no services file.
     static func routes(_ handler: AdministrationHandler?) -> [Route] {
@@ -138,7 +118,7 @@ package struct AdministrationHandler: Sendable {
 
     private static func check(_ user: String, for service: Service) throws(APIError) {
         do throws(InputError) {
-            _ = try GrantReader.checked(userID: user)
+            _ = try RecordFields.checked(userID: user)
         } catch {
             throw .invalidRequest(error.message)
         }
@@ -168,8 +148,8 @@ package struct AdministrationHandler: Sendable {
             guard let record = JSONValue.object(in: body)?.object else {
                 throw InputError("the body is not a JSON object")
             }
-            let reader = GrantReader(clientIDs: clientIDs(), userID: user)
-            imported = try reader.grant(from: record.withoutDynamoDBTypes, at: time.now)
+            let members = record.withoutDynamoDBTypes
+            imported = try ImportedGrant(reading: members, clientIDs: clientIDs(), userID: user, at: time.now)
             guard imported.userID.utf8.elementsEqual(user.utf8) else {
                 throw InputError("user_id names another user than the path")
             }
@@ -239,14 +219,10 @@ package struct AdministrationHandler: Sendable {
 
 /// The errors of administration that no other route has.
 extension APIError {
-    static let notManager = APIError(
-        403,
-        "forbidden",
+    static let notManager = forbidden(
         #"this service cannot manage grants: its entry in the services file needs "manage": true"#
     )
-    static let unmanagedUser = APIError(
-        403,
-        "forbidden",
+    static let unmanagedUser = forbidden(
         #"this service cannot manage this user: see "users" of its entry in the services file"#
     )
     static let noUser = APIError(404, "not_found", "no such user is stored, or the user was deleted")

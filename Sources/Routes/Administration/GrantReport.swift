@@ -25,9 +25,7 @@ extension Grant {
     package func writeWithWarnings(to line: inout JSONLine, at now: Timestamp) {
         write(to: &line)
         line.fieldOrNull("refresh_token_expires_at", refreshToken?.expiresAt?.iso8601)
-        line.array("warnings") { warnings in
-            for warning in GrantWarning.all(of: self, at: now) { warnings.element(warning.rawValue) }
-        }
+        line.strings("warnings", GrantWarning.all(of: self, at: now).map(\.rawValue))
     }
 }
 
@@ -186,5 +184,34 @@ extension [ServerRequest.Field] {
         guard !allSatisfy({ names.contains($0.name) }) else { return }
         let known = names.isEmpty ? "none" : names.joined(separator: ", ")
         throw .invalidRequest("the query has an unknown name. Known here: \(known)")
+    }
+}
+
+/// A condition of a connected grant that an operator should know about.
+package enum GrantWarning: String, Sendable {
+    /// The refresh token expires soon.
+    case refreshTokenEnds = "refresh_token_ends"
+    /// The grant was not refreshed for so long that Google might expire its refresh token.
+    case idle
+    /// The access token cannot be renewed when it expires.
+    case noRefreshToken = "no_refresh_token"
+
+    package static func all(of grant: Grant, at now: Timestamp) -> [GrantWarning] {
+        guard grant.state.isConnected else { return [] }
+        guard let refreshToken = grant.refreshToken else { return [.noRefreshToken] }
+        var warnings: [GrantWarning] = []
+        if let end = refreshToken.expiresAt, end < now + GrantStatistics.warningBeforeEnd {
+            warnings.append(.refreshTokenEnds)
+        }
+        if (grant.lastSuccessAt ?? grant.createdAt) < now - GrantStatistics.idleBeforeWarning { warnings.append(.idle) }
+        return warnings
+    }
+
+    package var sentence: String {
+        switch self {
+        case .refreshTokenEnds: "the refresh token expires soon: have the user sign in again before then"
+        case .idle: "not refreshed for months: Google forgets refresh tokens that are not used for six"
+        case .noRefreshToken: "no refresh token is stored: the user must sign in again when the access token expires"
+        }
     }
 }

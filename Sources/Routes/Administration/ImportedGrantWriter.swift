@@ -199,10 +199,11 @@ package struct ImportedGrantWriter: Sendable {
             incoming.refreshToken = nil
             incoming.accessToken = nil
         }
-        let dueAt = firstDueTime(of: imported).due(
-            accessToken: incoming.accessToken,
+        let dueAt = imported.firstDueTime(
+            incoming.accessToken,
             hasRefreshToken: incoming.refreshToken != nil,
             id: id,
+            refreshesAtOnce: refreshesAtOnce,
             at: now
         )
         var (grant, events) = Grant.connected(
@@ -232,11 +233,7 @@ package struct ImportedGrantWriter: Sendable {
             replacesRefreshToken: replacesRefreshToken,
             switchesAccount: switchesAccount
         )
-        return GrantReplacement(
-            reconnection: reconnection,
-            recordedState: imported.recordedState,
-            firstDueTime: firstDueTime(of: imported)
-        )
+        return GrantReplacement(reconnection: reconnection, imported: imported, refreshesAtOnce: refreshesAtOnce)
     }
 
     private func incomingTokens(of imported: ImportedGrant, for id: GrantID) throws(CryptoError) -> IncomingTokens {
@@ -257,12 +254,5 @@ package struct ImportedGrantWriter: Sendable {
             )
         }
         return incoming
-    }
-
-    private func firstDueTime(of imported: ImportedGrant) -> FirstDueTime {
-        if imported.recordedState?.state == .suspended { return .withinProbeInterval }
-        // The answer to a refresh names the scopes that the input does not.
-        let lacksScopes = imported.scope == nil && imported.refreshToken != nil
-        return refreshesAtOnce || lacksScopes ? .now : .byToken
     }
 }

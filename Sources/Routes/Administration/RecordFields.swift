@@ -158,6 +158,23 @@ package struct RecordFields {
         return scope.isEmpty ? nil : scope
     }
 
+    /// Checks a user id by the rules of the command line, so that every stored user can be named there.
+    package static func checked(userID: String?) throws(InputError) -> String {
+        guard let userID, !userID.isEmpty else { throw InputError("user_id is missing") }
+        guard userID.utf8.count <= RecordFields.maximumTextLength else {
+            throw InputError(
+                "user_id has \(userID.utf8.count) bytes; at most \(RecordFields.maximumTextLength) are allowed"
+            )
+        }
+        guard !userID.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            throw InputError("user_id contains control characters")
+        }
+        guard !userID.holdsCredential else {
+            throw InputError("user_id looks like a token or a secret (not shown)")
+        }
+        return userID
+    }
+
     private func value(_ field: String) -> JSONValue? { members[names[field] ?? field] }
 
     /// Returns a problem that states the value's type and the required one.

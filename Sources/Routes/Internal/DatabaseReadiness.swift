@@ -116,19 +116,9 @@ actor CachedResult<Value: Sendable> {
 }
 
 /// The phase of the process, for load balancers that decide whether to send it requests.
-package final class ServingPhase: Sendable {
-    package enum Phase: String, Sendable {
-        case starting
-        case serving
-        /// Requests in progress are completed. New ones should go to another worker.
-        case draining
-    }
-
-    private let state = Mutex(Phase.starting)
-
-    package init() {}
-
-    var current: Phase { state.withLock { $0 } }
-
-    package func enter(_ phase: Phase) { state.withLock { $0 = phase } }
+package enum ServingPhase: String, Sendable {
+    case starting
+    case serving
+    /// Requests in progress are completed. New ones should go to another worker.
+    case draining
 }

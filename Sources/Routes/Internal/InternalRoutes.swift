@@ -1,5 +1,7 @@
-import Base
+package import Base
 package import HTTPServer
+package import Scheduler
+package import Storage
 
 /// The routes of the internal listener: tokens for services, administration, the state of the process, and the status
 /// page.
@@ -15,23 +17,14 @@ package struct InternalRoutes: Sendable {
     }
 
     /// `nil` without a services file: then the routes of tokens say so.
-    private let vending: TokenVendingHandler?
+    let vending: TokenVendingHandler?
     let administration: AdministrationHandler?
     let monitoring: MonitoringHandler
-    /// `nil` without a services file, which lists the operators.
-    let lookup: UserLookup?
-    private let exposure: Exposure
+    let exposure: Exposure
 
-    package init(
-        vending: TokenVendingHandler?,
-        administration: AdministrationHandler?,
-        monitoring: MonitoringHandler,
-        exposure: Exposure = .thisMachine
-    ) {
-        self.vending = vending
-        self.administration = administration
-        self.monitoring = monitoring
-        lookup = vending.map { vending in
+    /// `nil` without a services file, which lists the operators.
+    var lookup: UserLookup? {
+        vending.map { vending in
             UserLookup(
                 store: monitoring.database.store,
                 services: vending.services,
@@ -39,12 +32,10 @@ package struct InternalRoutes: Sendable {
                 log: vending.log
             )
         }
-        self.exposure = exposure
     }
 
     var routes: [Route] {
-        (vending.map(Self.tokenRoutes) ?? Self.routesWithoutServices)
-            + AdministrationHandler.routes(administration) + monitoringRoutes + statusPageRoutes
+        tokenRoutes + AdministrationHandler.routes(administration) + monitoringRoutes + statusPageRoutes
     }
 
     /// What the token endpoint accepts, for libraries that look it up (RFC 8414).
@@ -59,46 +50,32 @@ package struct InternalRoutes: Sendable {
         return .object(headers: [ServerResponse.noStore]) { line in
             line.field("issuer", issuer)
             line.field("token_endpoint", issuer + TokenVendingHandler.tokenEndpointPath)
-            line.array("grant_types_supported") { array in
-                for type in TokenEndpointRequest.GrantType.allCases { array.element(type.rawValue) }
-            }
-            line.array("token_endpoint_auth_methods_supported") { array in
-                for method in ["client_secret_basic", "client_secret_post"] { array.element(method) }
-            }
+            line.strings("grant_types_supported", TokenEndpointRequest.GrantType.allCases.map(\.rawValue))
+            line.strings("token_endpoint_auth_methods_supported", ["client_secret_basic", "client_secret_post"])
             // Required, although there is no authorization endpoint.
-            line.array("response_types_supported") { _ in }
+            line.strings("response_types_supported", [])
         }
     }
 
-    private static let tokenPath = "/v1/grants/{user_id}/token"
-
-    private static var routesWithoutServices: [Route] {
-        [
-            Route("GET", tokenPath) { _, _ in .respond(APIError.noServices.response) },
-            Route("POST", "\(tokenPath)/refresh") { _, _ in .respond(APIError.noServices.response) },
-            Route("POST", TokenVendingHandler.tokenEndpointPath) { _, _ in
-                .respond(APIError.noServices.oauthResponse)
-            },
-        ]
-    }
-
-    private static func tokenRoutes(_ vending: TokenVendingHandler) -> [Route] {
-        [
+    private var tokenRoutes: [Route] {
+        let path = "/v1/grants/{user_id}/token"
+        let refusal = APIError.noServices
+        return [
             Route(
                 "GET",
-                tokenPath,
-                immediateHandler: { request, values in
-                    vending.immediateToken(for: request, userID: values["user_id"]).map(ServerReply.respond)
+                path,
+                immediateHandler: { [vending] request, values in
+                    vending?.immediateToken(for: request, userID: values["user_id"]).map(ServerReply.respond)
                 },
-                handler: { request, values in
-                    .respond(await vending.token(for: request, userID: values["user_id"]))
+                handler: { [vending] request, values in
+                    .respond(await vending?.token(for: request, userID: values["user_id"]) ?? refusal.response)
                 }
             ),
-            Route("POST", "\(tokenPath)/refresh") { request, values in
-                .respond(await vending.renewedToken(for: request, userID: values["user_id"]))
+            Route("POST", "\(path)/refresh") { [vending] request, values in
+                .respond(await vending?.renewedToken(for: request, userID: values["user_id"]) ?? refusal.response)
             },
-            Route("POST", TokenVendingHandler.tokenEndpointPath) { request, _ in
-                .respond(await vending.tokenEndpointResponse(to: request))
+            Route("POST", TokenVendingHandler.tokenEndpointPath) { [vending] request, _ in
+                .respond(await vending?.tokenEndpointResponse(to: request) ?? refusal.oauthResponse)
             },
         ]
     }
@@ -153,5 +130,44 @@ package struct InternalRoutes: Sendable {
 
     private static func response(_ error: APIError, path: String) -> ServerResponse {
         path == TokenVendingHandler.tokenEndpointPath ? error.oauthResponse : error.response
+    }
+}
+
+extension InternalRoutes {
+    /// Makes the routes of a worker, which has no `services` without a services file.
+    ///
+    /// `clientIDs` are those of the moment, which a reload can change.
+    package init(
+        services: ServiceDirectory?,
+        provider: TokenProvider,
+        appTokens: AppTokens,
+        vault: TokenVault,
+        random: any RandomSource,
+        clientIDs: @escaping @Sendable () -> [String],
+        monitoring: MonitoringHandler,
+        exposure: Exposure
+    ) {
+        let vending = services.map { services in
+            TokenVendingHandler(
+                provider: provider,
+                services: services,
+                appTokens: appTokens,
+                log: monitoring.log,
+                time: monitoring.time
+            )
+        }
+        let administration = services.map { services in
+            AdministrationHandler(
+                engine: monitoring.engine,
+                vault: vault,
+                services: services,
+                database: monitoring.database,
+                log: monitoring.log,
+                time: monitoring.time,
+                random: random,
+                clientIDs: clientIDs
+            )
+        }
+        self.init(vending: vending, administration: administration, monitoring: monitoring, exposure: exposure)
     }
 }

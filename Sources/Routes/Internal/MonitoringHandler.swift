@@ -34,9 +34,9 @@ package struct MonitoringHandler: Sendable {
     private let observe: Observe
     let lastSnapshot: CachedResult<StatusSnapshot>
     let counters: IntervalCounters
-    private let log: EngineLog
+    let log: EngineLog
     let metrics: MetricsLog
-    private let phase: ServingPhase
+    private let phase: Shared<ServingPhase>
     let time: any TimeSource
     private let stalledLoops: @Sendable () -> [String]
     let certificateExpiry: @Sendable () -> Timestamp?
@@ -53,7 +53,7 @@ package struct MonitoringHandler: Sendable {
         counters: IntervalCounters,
         log: EngineLog,
         metrics: MetricsLog,
-        phase: ServingPhase,
+        phase: Shared<ServingPhase>,
         time: any TimeSource,
         stalledLoops: @escaping @Sendable () -> [String],
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
@@ -110,7 +110,7 @@ package struct MonitoringHandler: Sendable {
 
     /// `true` if requests should be sent to this worker: not while it starts or drains, nor without the database.
     private func isReady(_ process: ProcessStatus) -> Bool {
-        phase.current == .serving && process.databaseProblem == nil && process.isStoring
+        phase.value == .serving && process.databaseProblem == nil && process.isStoring
             && engine.keyRing.standbyReason == nil
     }
 
@@ -134,10 +134,10 @@ package struct MonitoringHandler: Sendable {
                 findings.write(into: &line)
             } else {
                 line.field("verdict", "unknown")
-                line.array("concerns") { _ in }
+                line.strings("concerns", [])
             }
             line.object("checks") { checks in
-                checks.field("phase", phase.current.rawValue)
+                checks.field("phase", phase.value.rawValue)
                 checks.field("database", process.databaseProblem ?? "ok")
                 checks.field("results", process.isStoring ? "ok" : "waiting")
                 checks.field("key_ring", Self.problem(of: engine.keyRing) ?? "ok")
@@ -210,7 +210,7 @@ package struct MonitoringHandler: Sendable {
             worker: name,
             version: version,
             startedAt: counters.lifetime.startedAt,
-            phase: phase.current == .serving && !isReady(process) ? "not ready" : phase.current.rawValue
+            phase: phase.value == .serving && !isReady(process) ? "not ready" : phase.value.rawValue
         )
         page.findings = findings(of: process, judged)
         page.judgedAt = judged?.at ?? page.at

@@ -78,20 +78,14 @@ extension InternalRoutes {
 /// The errors of the status page, as a text for people.
 extension APIError {
     static let noLogin = APIError(401, "unauthorized", "the name and the credential of a service are needed")
-    static let notOperator = APIError(
-        403,
-        "forbidden",
+    static let notOperator = forbidden(
         #"this service cannot look up users: its entry in the services file needs "operator": true"#
     )
     /// The operator must not look up this user.
-    static let foreignUser = APIError(
-        403,
-        "forbidden",
+    static let foreignUser = forbidden(
         #"this service cannot look up this user: see "users" of its entry in the services file"#
     )
-    static let foreignForm = APIError(
-        403,
-        "forbidden",
+    static let foreignForm = forbidden(
         #"""
         only a button of this page, for an operator with "manage": true, changes a grant: open the user again
         """#

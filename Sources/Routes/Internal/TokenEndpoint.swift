@@ -29,13 +29,8 @@ extension TokenVendingHandler {
         let result = await vend(to: service, forced: false, since: start) { audit in
             let parsed = try TokenEndpointRequest(form, from: service)
             grantType = parsed.grantType
-            let userID: String
-            switch parsed.subject {
-            case .named(let name): userID = name
-            case .token(let token):
-                audit.isPresent = true
-                userID = try await presentUser(token)
-            }
+            audit.isPresent = parsed.presentsToken
+            let userID = parsed.presentsToken ? try await presentUser(parsed.subject) : parsed.subject
             do {
                 return try await token(of: userID, parsed.demands, for: service, &audit)
             } catch {
@@ -98,13 +93,6 @@ struct TokenEndpointRequest: Sendable {
     private static let refreshTokenType = "urn:ietf:params:oauth:token-type:refresh_token"
     private static let jwtType = "urn:ietf:params:oauth:token-type:jwt"
 
-    enum Subject: Sendable {
-        /// The user's id, also from a handle.
-        case named(String)
-        /// A token of the app, which is not verified yet.
-        case token(String)
-    }
-
     /// The life that a vended token has at least, if Google can be reached.
     ///
     /// google-auth replaces a token 225 seconds before its end. With a shorter token it would send a request before
@@ -112,7 +100,9 @@ struct TokenEndpointRequest: Sendable {
     private static let minimumLife: Duration = .seconds(300)
 
     let grantType: GrantType
-    let subject: Subject
+    /// The user's id, also from a handle, or a token of the app, which is not verified yet.
+    let subject: String
+    let presentsToken: Bool
     let demands: TokenVendingRequest
 
     init(_ form: TokenEndpointForm, from service: Service) throws(APIError) {
@@ -128,8 +118,8 @@ struct TokenEndpointRequest: Sendable {
             let parameter = grantType == .refreshToken ? "refresh_token" : "subject_token"
             throw .invalidRequest("\(parameter) is missing: the id of a user, a handle, or a user's token")
         }
-        let presentsToken = grantType == .tokenExchange && form["subject_token_type"] != Self.refreshTokenType
-        self.subject = presentsToken ? .token(subject) : .named(try Self.userID(subject, for: service))
+        presentsToken = grantType == .tokenExchange && form["subject_token_type"] != Self.refreshTokenType
+        self.subject = presentsToken ? subject : try Self.userID(subject, for: service)
         demands = try TokenVendingRequest(scope: form["scope"], minimumLife: Self.minimumLife)
     }
 
@@ -152,9 +142,9 @@ struct TokenEndpointRequest: Sendable {
     /// A handle that does not open is not answered like a user who is gone: the service's credential was replaced, and
     /// the user is as before.
     private static func userID(_ subject: String, for service: Service) throws(APIError) -> String {
-        guard subject.hasPrefix(UserHandle.prefix) else { return subject }
+        guard subject.hasPrefix(Service.handlePrefix) else { return subject }
         do {
-            if let userID = try UserHandle.userID(in: subject, of: service) { return userID }
+            if let userID = try service.userID(ofHandle: subject) { return userID }
         } catch {
             // libcrypto failed, and the handle might be good: the library must try again.
             throw APIError(internally: error)

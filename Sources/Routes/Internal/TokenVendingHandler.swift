@@ -1,12 +1,12 @@
 package import Base
 import Crypto
 import HTTPServer
-package import Scheduler
+import Scheduler
 import Storage
 import Telemetry
 
 /// Handles requests for access tokens: checks the service's permission, returns the token, and writes the audit.
-package struct TokenVendingHandler: Sendable {
+struct TokenVendingHandler: Sendable {
     /// The fields of the audit's line that are known so far.
     struct Audit {
         var scopes: [ScopeName] = []
@@ -21,20 +21,6 @@ package struct TokenVendingHandler: Sendable {
     let appTokens: AppTokens
     let log: EngineLog
     let time: any TimeSource
-
-    package init(
-        provider: TokenProvider,
-        services: ServiceDirectory,
-        appTokens: AppTokens,
-        log: EngineLog,
-        time: any TimeSource
-    ) {
-        self.provider = provider
-        self.services = services
-        self.appTokens = appTokens
-        self.log = log
-        self.time = time
-    }
 
     /// Returns the stored token immediately, on the caller's thread, or `nil` if ``token(for:userID:)`` must handle the
     /// request.
@@ -213,13 +199,9 @@ package struct TokenVendingHandler: Sendable {
 
     private func response(to result: Result<VendedToken, APIError>) -> ServerResponse {
         switch result {
-        case .success(let token): Self.response(with: token, at: time.now)
+        case .success(let token): .object(headers: [ServerResponse.noStore]) { token.write(to: &$0, at: time.now) }
         case .failure(let refusal): refusal.response
         }
-    }
-
-    private static func response(with token: VendedToken, at now: Timestamp) -> ServerResponse {
-        .object(headers: [ServerResponse.noStore]) { token.write(to: &$0, at: now) }
     }
 }
 
@@ -230,9 +212,7 @@ extension VendedToken {
         line.field("token_type", type)
         line.field("expires_in", secondsLeft(at: now))
         line.field("expires_at", expiresAt.iso8601Seconds)
-        line.array("granted_scopes") { array in
-            for name in scope.split(separator: " ") { array.element(String(name)) }
-        }
+        line.strings("granted_scopes", scope.split(separator: " ").map(String.init))
         line.fieldOrNull("warning", warning)
     }
 

@@ -39,7 +39,7 @@ struct UserLookup: Sendable {
                 return try await found(grant, text, for: service)
             }
             let text = try userText(in: fields)
-            let user = text.hasPrefix(UserHandle.prefix) ? try services.user(ofHandle: text) ?? text : text
+            let user = text.hasPrefix(Service.handlePrefix) ? try services.user(ofHandle: text) ?? text : text
             if service.users.covers(user), let grant = try await store.grant(ofUser: user) {
                 return try await found(grant, user, for: service)
             }
@@ -129,7 +129,7 @@ struct UserLookup: Sendable {
             throw .invalidRequest("name one user, as in /users?user=alice")
         }
         // Invalid UTF-8 is decoded as U+FFFD, and would name another user.
-        guard user.isUserID || user.hasPrefix(UserHandle.prefix), !user.unicodeScalars.contains("\u{fffd}") else {
+        guard user.isUserID || user.hasPrefix(Service.handlePrefix), !user.unicodeScalars.contains("\u{fffd}") else {
             throw .invalidRequest(
                 "user must be 1 to \(String.maximumUserIDLength) bytes of UTF-8 without control characters"
             )

@@ -5,10 +5,8 @@ internal import Storage
 internal import Telemetry
 
 /// The routes under `/v1/` in the format of PayPulse: storing tokens, the profile, disconnecting and deleting.
-struct ProfileRoutes: Sendable {
-    let dependencies: RouteDependencies
-
-    var routes: [Route] {
+extension RouteDependencies {
+    var profileRoutes: [Route] {
         [
             route("POST", "/v1/auth/gmail-tokens", storeTokens),
             // The path that older versions of the app use.
@@ -26,27 +24,27 @@ struct ProfileRoutes: Sendable {
         _ pattern: String,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        dependencies.route(method, pattern, form: \.payPulseResponse, handler)
+        route(method, pattern, form: \.payPulseResponse, handler)
     }
 
     // MARK: Handlers
 
     private func storeTokens(_ request: ServerRequest) async throws -> ServerResponse {
-        try await dependencies.budgets.signIn(request) { try await connect(request) }
+        try await budgets.signIn(request) { try await connect(request) }
     }
 
     private func connect(_ request: ServerRequest) async throws -> ServerResponse {
-        let caller = try await dependencies.caller(of: request)
+        let caller = try await caller(of: request)
         let tokens = try GmailTokens(request)
         // Without a client the code is refused before Google is asked.
-        if tokens.serverAuthCode != nil { _ = try dependencies.codeExchange }
-        let identity = try await dependencies.identity(of: tokens.accessToken)
+        if tokens.serverAuthCode != nil { _ = try codeExchange }
+        let identity = try await identity(of: tokens.accessToken)
         let connection: CodeExchanges.Connection
         if let code = tokens.serverAuthCode {
-            connection = try await dependencies.connection(by: code, tokens, of: caller, identity, request: request.id)
+            connection = try await self.connection(by: code, tokens, of: caller, identity, request: request.id)
         } else {
             let connector = GmailConnector(
-                dependencies: dependencies,
+                dependencies: self,
                 tokens: tokens,
                 identity: identity,
                 caller: caller
@@ -55,7 +53,7 @@ struct ProfileRoutes: Sendable {
             connection = .init(relation: relation, grant: grant.id, scope: grant.scope)
         }
         let relation = connection.relation
-        dependencies.log.diagnostics.info(
+        log.diagnostics.info(
             "connected",
             ["request": request.id, "grant": connection.grant.description, "account_switch": "\(relation.isSwitch)"]
         )
@@ -71,8 +69,8 @@ struct ProfileRoutes: Sendable {
     }
 
     private func profile(_ request: ServerRequest) async throws -> ServerResponse {
-        let user = try await dependencies.user(of: request)
-        let grant = try await dependencies.store.grant(ofUser: user.id)
+        let user = try await user(of: request)
+        let grant = try await store.grant(ofUser: user.id)
         return .success("User profile retrieved successfully") { data in
             // The backend's own name wins over Google's.
             data.field("name", user.name.flatMap { $0.isEmpty ? nil : $0 } ?? grant?.owner.name ?? "")
@@ -87,18 +85,18 @@ struct ProfileRoutes: Sendable {
     }
 
     private func disconnect(_ request: ServerRequest) async throws -> ServerResponse {
-        try dependencies.budgets.spendWrite(request)
-        let caller = try await dependencies.caller(of: request)
+        try budgets.spendWrite(request)
+        let caller = try await caller(of: request)
         // Reads first: a repeated request has nothing left to end, and must not wait for the store's writer.
-        if let grant = try await dependencies.store.grant(ofUser: caller.userID), grant.reason != .userRequest {
+        if let grant = try await store.grant(ofUser: caller.userID), grant.reason != .userRequest {
             try await end(grantOf: caller, request)
         }
         return .success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
     }
 
     private func end(grantOf caller: AuthenticatedCaller, _ request: ServerRequest) async throws {
-        let now = dependencies.time.now
-        let change = try await dependencies.store.transact { transaction -> (former: Grant, grant: Grant)? in
+        let now = time.now
+        let change = try await store.transact { transaction -> (former: Grant, grant: Grant)? in
             let user = try caller.storeUser(in: transaction, at: now)
             guard let grant = try transaction.grant(ofUser: user.id), grant.reason != .userRequest else { return nil }
             return (grant, try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now).grant)
@@ -109,7 +107,7 @@ struct ProfileRoutes: Sendable {
     /// Deletes the caller, and responds to a repetition as to the first request: the first response might have been
     /// lost.
     private func deleteUser(_ request: ServerRequest) async throws -> ServerResponse {
-        try dependencies.budgets.spendWrite(request)
+        try budgets.spendWrite(request)
         do {
             try await delete(request)
         } catch let error as APIError where error == .deletedUser {
@@ -119,9 +117,9 @@ struct ProfileRoutes: Sendable {
     }
 
     private func delete(_ request: ServerRequest) async throws {
-        let caller = try await dependencies.caller(of: request)
-        let now = dependencies.time.now
-        let deleted = try await dependencies.store.transact { transaction -> (former: Grant?, grant: Grant?) in
+        let caller = try await caller(of: request)
+        let now = time.now
+        let deleted = try await store.transact { transaction -> (former: Grant?, grant: Grant?) in
             let user = try caller.storeUser(in: transaction, at: now)
             let former = try transaction.grant(ofUser: user.id)
             let outcome = try AccountDeletion.delete(user: user.id, in: transaction, at: now)
@@ -139,12 +137,12 @@ struct ProfileRoutes: Sendable {
         _ request: ServerRequest,
         at now: Timestamp
     ) async {
-        dependencies.log.diagnostics.info(
+        log.diagnostics.info(
             "a user ended their grant",
             ["request": request.id, "grant": grant.id.description, "reason": grant.reason.rawValue]
         )
-        dependencies.log.state(GrantEvent(of: grant, kind: .state, from: former, at: now))
-        await dependencies.engine.storeChanged()
+        log.state(GrantEvent(of: grant, kind: .state, from: former, at: now))
+        await engine.storeChanged()
     }
 }
 
@@ -171,8 +169,6 @@ extension JSONLine {
         fieldOrNull("verified_at", grant.lastSuccessAt?.iso8601Seconds)
         fieldOrNull("expires_at", grant.refreshToken?.expiresAt?.iso8601Seconds)
         fieldOrNull("google_email", grant.owner.email)
-        array("granted_scopes") { scopes in
-            for scope in grant.scope.split(separator: " ") { scopes.element(String(scope)) }
-        }
+        strings("granted_scopes", grant.scope.split(separator: " ").map(String.init))
     }
 }

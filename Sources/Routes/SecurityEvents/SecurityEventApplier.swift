@@ -9,13 +9,23 @@ struct SecurityEventApplier {
     /// The limit of grants that are probed for one ambiguous event.
     private static let maximumProbes = 16
 
+    /// The effect on one grant.
+    fileprivate enum GrantAction: Equatable {
+        /// Deletes the tokens, which are dead.
+        case disconnect(GrantReason)
+        case suspend(GrantReason)
+        /// Sends a refresh, because Google's answer decides.
+        case probe
+        case ignore
+    }
+
     let transaction: any StoreTransaction
     let token: SecurityEventToken
     let now: Timestamp
 
     func apply(_ event: SecurityEvent) throws -> AppliedSecurityEvent {
         var applied = AppliedSecurityEvent(kind: event.code, outcome: .recorded)
-        guard !SecurityEventRules.isOnlyRecorded(event.kind) else { return applied }
+        guard !event.kind.isOnlyRecorded else { return applied }
         // The ids of such old tokens have been deleted, so this token might be a replay.
         guard token.happenedAt ?? token.issuedAt >= now - Retention.securityEvents else {
             applied.outcome = .outdated
@@ -31,15 +41,14 @@ struct SecurityEventApplier {
         let isAmbiguous = event.namesToken && grants.count > 1
         if isAmbiguous { applied.outcome = .ambiguous }
         for grant in grants.prefix(isAmbiguous ? Self.maximumProbes : .max) {
-            let mayBeOlder = SecurityEventRules.mayPrecede(
+            let mayBeOlder = token.mayPrecede(
                 lastConnection: try transaction.lastConnection(of: grant.id) ?? grant.createdAt,
-                token,
                 receivedAt: now
             )
             // Google says that the tokens of one project are dead. Those of another might be alive.
             let isOtherProject =
                 event.kind == .tokensRevoked && !token.audiences.contains { GoogleProject.isShared($0, grant.clientID) }
-            let action = SecurityEventRules.action(for: event.kind, mayBeOlder: mayBeOlder || isOtherProject, on: grant)
+            let action = event.kind.action(on: grant, mayBeOlder: mayBeOlder || isOtherProject)
             guard let events = try apply(isAmbiguous ? .probe : action, to: grant) else { continue }
             applied.grants += 1
             applied.changes += events
@@ -66,7 +75,7 @@ struct SecurityEventApplier {
     }
 
     /// Returns the changes of state, or `nil` if nothing changes.
-    private func apply(_ action: SecurityEventRules.GrantAction, to stored: Grant) throws -> [GrantEvent]? {
+    private func apply(_ action: GrantAction, to stored: Grant) throws -> [GrantEvent]? {
         var grant = stored
         var events: [GrantEvent] = []
         switch action {
@@ -84,7 +93,7 @@ struct SecurityEventApplier {
     /// Returns the users that sign in with the account, and those that have connected it, if the event ends their
     /// sessions.
     private func users(namedBy event: SecurityEvent, grants: [Grant]) throws -> Set<String> {
-        guard SecurityEventRules.endsSessions(event.kind), let account = event.googleUserID else { return [] }
+        guard event.kind.endsSessions, let account = event.googleUserID else { return [] }
         let signedIn = try transaction.user(withGoogleUserID: account).map { [$0.id] } ?? []
         return Set(signedIn + grants.map(\.userID))
     }
@@ -111,18 +120,7 @@ enum SecurityEventOutcome: String, Sendable {
     case applied, unmatched, ambiguous, outdated, recorded, repeated
 }
 
-/// The rules for the effects of Google's events.
-enum SecurityEventRules {
-    /// The effect on one grant.
-    enum GrantAction: Hashable {
-        /// Deletes the tokens, which are dead.
-        case disconnect(GrantReason)
-        case suspend(GrantReason)
-        /// Sends a refresh, because Google's answer decides.
-        case probe
-        case ignore
-    }
-
+extension SecurityEventToken {
     /// The limit of the time between an event and the issue of its token.
     ///
     /// Google does not document one. A user who disconnects and signs in again immediately must keep the new token. For
@@ -135,18 +133,22 @@ enum SecurityEventRules {
     /// Google's tokens have only a time of issue: the event might have happened up to ``maximumDelayOfIssue`` before
     /// it. If the time of issue is ahead of this machine's clock, the clock is slow, and so is the stored time of the
     /// connection. Times are in whole seconds: an event in the second of the connection counts as later.
-    static func mayPrecede(lastConnection: Timestamp, _ token: SecurityEventToken, receivedAt now: Timestamp) -> Bool {
-        if let happenedAt = token.happenedAt { return lastConnection >= happenedAt + .seconds(1) }
-        return lastConnection + maximumDelayOfIssue >= min(token.issuedAt, now)
+    fileprivate func mayPrecede(lastConnection: Timestamp, receivedAt now: Timestamp) -> Bool {
+        if let happenedAt { return lastConnection >= happenedAt + .seconds(1) }
+        return lastConnection + Self.maximumDelayOfIssue >= min(issuedAt, now)
     }
+}
+
+/// The rules for the effects of Google's events.
+extension SecurityEvent.Kind {
 
     /// Returns the effect of an event on a grant that it names.
     ///
     /// A grant whose tokens might be newer than the event is probed: only Google's own answer ends it. A hash
     /// identifies the stored token itself, so it is trusted at any time. 16 characters are not enough proof to delete a
     /// token. A grant is not suspended until Google has responded, because its user might have connected a moment ago.
-    static func action(for kind: SecurityEvent.Kind, mayBeOlder: Bool, on grant: Grant) -> GrantAction {
-        switch kind {
+    fileprivate func action(on grant: Grant, mayBeOlder: Bool) -> SecurityEventApplier.GrantAction {
+        switch self {
         case .tokenRevoked(.doubleHash): .disconnect(.tokenRevoked)
         case .tokenRevoked(.prefix): mayBeOlder ? .probe : .disconnect(.tokenRevoked)
         case .tokensRevoked: mayBeOlder ? .probe : .disconnect(.tokensRevoked)
@@ -161,16 +163,16 @@ enum SecurityEventRules {
     ///
     /// All of them end, even those that began after the event: one unnecessary sign-in does less harm than an
     /// attacker's session that continues.
-    static func endsSessions(_ kind: SecurityEvent.Kind) -> Bool {
-        switch kind {
+    fileprivate var endsSessions: Bool {
+        switch self {
         case .sessionsRevoked, .accountDisabled: true
         default: false
         }
     }
 
     /// `true` if the event is only recorded.
-    static func isOnlyRecorded(_ kind: SecurityEvent.Kind) -> Bool {
-        switch kind {
+    fileprivate var isOnlyRecorded: Bool {
+        switch self {
         case .credentialChangeRequired, .verification, .other: true
         default: false
         }

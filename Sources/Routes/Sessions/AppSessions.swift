@@ -5,23 +5,21 @@ internal import Storage
 internal import Telemetry
 
 /// The sessions of apps that signed in with Google: begun, rotated and ended, each in one transaction.
-struct AppSessions: Sendable {
-    let dependencies: RouteDependencies
-
+extension RouteDependencies {
     /// Signs in the owner of a Google account, and makes an unknown owner a user.
-    func begin(as identity: GoogleIdentity, provenBy proof: SignInProof) async throws -> SessionTokenPair {
-        let now = dependencies.time.now
-        let id = SessionID.random(from: dependencies.random)
-        let newUserID = dependencies.random.userID()
-        return try await dependencies.store.transact { [dependencies] transaction in
-            let stored = try dependencies.emailLinking.user(for: identity, in: transaction)
+    func beginSession(as identity: GoogleIdentity, provenBy proof: SignInProof) async throws -> SessionTokenPair {
+        let now = time.now
+        let id = SessionID.random(from: random)
+        let newUserID = random.userID()
+        return try await store.transact { transaction in
+            let stored = try emailLinking.user(for: identity, in: transaction)
             try proof.check(in: transaction, owner: identity.owner, stored: stored, at: now)
             var user = stored ?? User(id: newUserID, createdAt: now)
             if stored == nil { user.isFromSignIn = true }
             guard user.isActive else { throw APIError.inactiveUser }
             user.signIn(as: identity.owner, picture: identity.picture, at: now)
             if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }
-            let pair = try dependencies.tokenPair(for: user, session: id, at: now)
+            let pair = try tokenPair(for: user, session: id, at: now)
             let session = Session.start(
                 id: id,
                 userID: user.id,
@@ -45,26 +43,26 @@ struct AppSessions: Sendable {
     /// Exchanges a refresh token for new tokens, or for the family's current ones.
     ///
     /// The signature is checked before the family is read, so that a caller who only knows a family's id cannot end it.
-    func rotate(_ presented: String) async throws -> SessionTokenPair {
-        guard let claims = dependencies.tokens.refreshClaims(of: presented) else {
+    func rotateSession(_ presented: String) async throws -> SessionTokenPair {
+        guard let claims = tokens.refreshClaims(of: presented) else {
             throw APIError.invalidRefreshToken
         }
-        let now = dependencies.time.now
+        let now = time.now
         if let pair = try await rotateWithoutWriting(claims, at: now) { return pair }
-        try dependencies.vault.checkMaySeal()
+        try vault.checkMaySeal()
         switch try await renew(claims, at: now) {
         case .renewed(let pair, let isLateAnswer):
             if isLateAnswer {
-                dependencies.log.diagnostics.notice(
+                log.diagnostics.notice(
                     "a refresh token was presented that a later response had replaced: its own response was late, or the token was copied",
                     claims.logFields
                 )
             }
             return pair
         case .repeated(let sealed, let age):
-            return try dependencies.vault.openPair(sealed, of: claims.sessionID, age: age)
+            return try vault.openPair(sealed, of: claims.sessionID, age: age)
         case .reused:
-            dependencies.log.diagnostics.notice(
+            log.diagnostics.notice(
                 "a spent refresh token was presented after its successor was used: the session has ended for all its devices",
                 claims.logFields
             )
@@ -75,20 +73,20 @@ struct AppSessions: Sendable {
     }
 
     private func renew(_ claims: RefreshClaims, at now: Timestamp) async throws -> Rotation {
-        return try await dependencies.store.transact { [self] transaction -> Rotation in
+        try await store.transact { transaction -> Rotation in
             let stored = try transaction.session(claims.sessionID)
             guard let user = try transaction.user(stored?.userID ?? claims.userID), user.isActive, !user.isDeleted,
                 var session = try stored ?? firstSession(of: claims, in: transaction, at: now)
             else { return .refused }
-            let pair = try dependencies.tokenPair(for: user, session: session.id, at: now)
+            let pair = try tokenPair(for: user, session: session.id, at: now)
             let outcome = session.rotate(
                 presented: claims.hash,
                 to: SessionTokenPair.hash(pair.refreshToken),
-                successor: try dependencies.vault.seal(pair, for: session.id),
+                successor: try vault.seal(pair, for: session.id),
                 expiresAt: now + SessionTokenPair.refreshLifetime,
                 at: now,
                 leaseTime: transaction.leaseTime,
-                grace: dependencies.sessionGrace
+                grace: sessionGrace
             )
             switch outcome {
             case .rotated(let isLateAnswer):
@@ -116,9 +114,9 @@ struct AppSessions: Sendable {
     /// Most repetitions, and tokens of ended families, do not need one. Returns `nil` for a token that does. The user
     /// is that of the session: an import might have joined the user that the token names with another one.
     private func rotateWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
-        let stored = try await dependencies.store.session(claims.sessionID)
+        let stored = try await store.session(claims.sessionID)
         let mayBegin = stored == nil && mayBegin(claims, at: now)
-        guard let user = try await dependencies.store.user(stored?.userID ?? claims.userID) else {
+        guard let user = try await store.user(stored?.userID ?? claims.userID) else {
             throw mayBegin ? APIError.notMovedYet : .invalidRefreshToken
         }
         guard user.isActive, !user.isDeleted else { throw APIError.invalidRefreshToken }
@@ -127,16 +125,16 @@ struct AppSessions: Sendable {
             return nil
         }
         guard session.isLive(at: now) else { throw APIError.invalidRefreshToken }
-        let leaseTime = try await dependencies.store.leaseTime()
+        let leaseTime = try await store.leaseTime()
         let decision = session.decide(
             presented: claims.hash,
             leaseTime: leaseTime,
-            grace: dependencies.sessionGrace
+            grace: sessionGrace
         )
         // A token that names another user belongs to the session only if its hash does.
         if decision == .reuse, session.userID != claims.userID { throw APIError.invalidRefreshToken }
         guard case .repeatCurrent(mustRecord: false) = decision, let sealed = session.successor else { return nil }
-        return try dependencies.vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
+        return try vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
     }
 
     /// Ends the family that an access token or a refresh token names.
@@ -145,43 +143,43 @@ struct AppSessions: Sendable {
     ///
     /// A family that has ended already is not an error: the response to the first request might have been lost. That
     /// case does not need a write, and only the bearer of a signed token gets this far.
-    func end(by token: String) async throws {
-        if let claims = dependencies.tokens.refreshClaims(of: token) {
-            if mayBegin(claims, at: dependencies.time.now) {
+    func endSession(by token: String) async throws {
+        if let claims = tokens.refreshClaims(of: token) {
+            if mayBegin(claims, at: time.now) {
                 return try await end(former: claims)
             }
             return try await end(claims.sessionID, ofUser: claims.userID)
         }
-        let claims = try await dependencies.tokens.claims(of: token)
+        let claims = try await tokens.claims(of: token)
         guard let id = claims.sessionID else {
-            _ = try await dependencies.tokens.caller(with: claims)
+            _ = try await tokens.caller(with: claims)
             return
         }
         try await end(id, ofUser: claims.userID)
     }
 
     private func end(_ id: SessionID, ofUser userID: String) async throws {
-        guard let session = try await dependencies.store.session(id) else { return }
+        guard let session = try await store.session(id) else { return }
         if session.userID != userID {
             // A user who is gone was joined with the session's user.
-            guard try await dependencies.store.user(userID) == nil else { throw APIError.invalidToken }
+            guard try await store.user(userID) == nil else { throw APIError.invalidToken }
         }
-        try await dependencies.store.transact { try $0.endSession(id) }
+        try await store.transact { try $0.endSession(id) }
     }
 
     /// Ends the family of a former refresh token.
     ///
     /// A family that has not begun then never begins.
     private func end(former claims: RefreshClaims) async throws {
-        let now = dependencies.time.now
-        try await dependencies.store.transact { transaction in
+        let now = time.now
+        try await store.transact { transaction in
             _ = try claims.recordFormer(in: transaction, at: now)
             try transaction.endSession(claims.sessionID)
         }
     }
 
     private func mayBegin(_ claims: RefreshClaims, at now: Timestamp) -> Bool {
-        claims.mayBegin(at: now, until: dependencies.acceptFormerTokensUntil)
+        claims.mayBegin(at: now, until: acceptFormerTokensUntil)
     }
 
     /// Returns the family that a former refresh token begins at its first use, or `nil` if it cannot begin one.
@@ -217,6 +215,34 @@ extension TokenVault {
             accessToken: Secret(String(tokens[0])),
             refreshToken: Secret(String(tokens[1])),
             accessLifetime: max(.zero, SessionTokenPair.fullAccessLifetime - age)
+        )
+    }
+}
+
+extension RouteDependencies {
+    /// Issues two new tokens.
+    ///
+    /// The short-lived one names its family, so that it is refused once the family has ended. The other is valid for
+    /// one use.
+    func tokenPair(for user: User, session: SessionID, at now: Timestamp) throws(APIError) -> SessionTokenPair {
+        // Without the secret, the routes that issue sessions do not exist.
+        guard let signer = tokens.signer else { throw .unknownPath }
+        func sign(_ type: String, email: String? = nil, _ lifetime: Duration) -> Secret {
+            var claims = JSONLine()
+            claims.field("sub", user.id)
+            if let email { claims.field("email", email) }
+            claims.field("type", type)
+            claims.field("sid", session.description)
+            // It makes the token differ from others of the same second.
+            claims.field("jti", SessionID.random(from: random).description)
+            claims.field("iat", now.milliseconds / 1000)
+            claims.field("exp", (now + lifetime).milliseconds / 1000)
+            return signer.sign(claims)
+        }
+        return SessionTokenPair(
+            accessToken: sign("access", email: user.email ?? "", SessionTokenPair.fullAccessLifetime),
+            refreshToken: sign("refresh", SessionTokenPair.refreshLifetime),
+            accessLifetime: SessionTokenPair.fullAccessLifetime
         )
     }
 }

@@ -5,17 +5,13 @@ internal import HTTPServer
 internal import Storage
 
 /// The routes under `/api/` in the format of ComprehensionEngine: signing in with Google, and the app's own tokens.
-struct SessionRoutes: Sendable {
-    let dependencies: RouteDependencies
-
-    private var sessions: AppSessions { AppSessions(dependencies: dependencies) }
-
-    var routes: [Route] {
+extension RouteDependencies {
+    var sessionRoutes: [Route] {
         let issuing = [
             route("POST", "/api/auth/mobile/google", signIn),
             route("POST", "/api/auth/refresh", refresh),
         ]
-        return (dependencies.tokens.signer == nil ? [] : issuing) + [
+        return (tokens.signer == nil ? [] : issuing) + [
             route("GET", "/api/auth/me", user),
             route("POST", "/api/auth/logout", logOut),
             route("GET", "/api/auth/status", status),
@@ -27,45 +23,45 @@ struct SessionRoutes: Sendable {
         _ pattern: String,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        dependencies.route(method, pattern, form: \.comprehensionResponse, handler)
+        route(method, pattern, form: \.comprehensionResponse, handler)
     }
 
     // MARK: Handlers
 
     private func signIn(_ request: ServerRequest) async throws -> ServerResponse {
-        try await dependencies.budgets.signIn(request) {
+        try await budgets.signIn(request) {
             let body = try RequestBody(request)
             if let token = try body.text("id_token", limit: TokenSigner.maximumTokenLength) {
-                let (identity, proof) = try await dependencies.identity(ofIDToken: token, nonce: body.text("nonce"))
-                return Self.response(with: try await sessions.begin(as: identity, provenBy: proof))
+                let (identity, proof) = try await identity(ofIDToken: token, nonce: body.text("nonce"))
+                return Self.response(with: try await beginSession(as: identity, provenBy: proof))
             }
             let token = try body.required("access_token")
             // A malformed token is refused without asking Google.
             guard Token.isWellFormed(token) else { throw APIError.refusedByGoogle }
             let googleToken = Secret(token)
-            let identity = try await dependencies.identity(of: googleToken)
-            return Self.response(with: try await sessions.begin(as: identity, provenBy: .accessToken(googleToken)))
+            let identity = try await identity(of: googleToken)
+            return Self.response(with: try await beginSession(as: identity, provenBy: .accessToken(googleToken)))
         }
     }
 
     private func refresh(_ request: ServerRequest) async throws -> ServerResponse {
-        try dependencies.budgets.spendWrite(request)
-        return Self.response(with: try await sessions.rotate(try RequestBody(request).required("refresh_token")))
+        try budgets.spendWrite(request)
+        return Self.response(with: try await rotateSession(try RequestBody(request).required("refresh_token")))
     }
 
     /// Reads the token from the body if there is one: an app without a valid access token has only a refresh token.
     private func logOut(_ request: ServerRequest) async throws -> ServerResponse {
-        try dependencies.budgets.spendWrite(request)
+        try budgets.spendWrite(request)
         let token =
             request.body.isEmpty
             ? try request.bearerToken()
             : try RequestBody(request).text("refresh_token", limit: 8192) ?? request.bearerToken()
-        try await sessions.end(by: token)
+        try await endSession(by: token)
         return .object { $0.field("message", "Successfully logged out") }
     }
 
     private func user(_ request: ServerRequest) async throws -> ServerResponse {
-        let user = try await dependencies.user(of: request)
+        let user = try await user(of: request)
         return .object { line in
             line.field("id", user.id)
             line.field("email", user.email ?? "")
@@ -81,8 +77,8 @@ struct SessionRoutes: Sendable {
     /// Reports whether sign-in is configured, with the number of client ids but not the ids.
     private func status(_: ServerRequest) async throws -> ServerResponse {
         .object { line in
-            line.field("configured", !dependencies.clientIDs.isEmpty && dependencies.tokens.signer != nil)
-            line.field("google_client_ids", dependencies.clientIDs.count)
+            line.field("configured", !clientIDs.isEmpty && tokens.signer != nil)
+            line.field("google_client_ids", clientIDs.count)
             line.field("access_token_seconds", SessionTokenPair.fullAccessLifetime.components.seconds)
             line.field("refresh_token_seconds", SessionTokenPair.refreshLifetime.components.seconds)
         }
@@ -172,5 +168,39 @@ extension RouteDependencies {
             )
         else { throw .refusedIDToken }
         return (identity, .idToken(digest: token.digest, expiresAt: expiresAt))
+    }
+}
+
+/// The stored users that a Google account can be linked to by its e-mail address.
+package enum EmailLinking: String, CaseIterable, Sendable {
+    /// Users whose address was verified by Google, or by the backend according to its token.
+    case verified
+    /// Users with any address, even one that its user has only claimed.
+    case any
+    /// No user.
+    case never
+
+    /// Returns the user with the account's id, otherwise the user with its e-mail address if the address is sufficient
+    /// proof.
+    ///
+    /// An address counts only if Google decides who owns it, and only for a user without a Google account: otherwise a
+    /// former owner of an address could sign in as its present user. By default the stored address must be verified as
+    /// well: an attacker might have signed up elsewhere with the victim's address, and would share the account once the
+    /// victim signs in. An address that several users have does not identify one of them.
+    func user(for identity: GoogleIdentity, in transaction: any StoreTransaction) throws -> User? {
+        if let user = try transaction.user(withGoogleUserID: identity.googleUserID) { return user }
+        guard identity.googleIsAuthorityForEmail else { return nil }
+        let candidates = try transaction.users(withEmail: identity.email).filter { user in
+            user.googleUserID == nil && mayLink(user) && !user.isDeleted
+        }
+        return candidates.count == 1 ? candidates[0] : nil
+    }
+
+    private func mayLink(_ user: User) -> Bool {
+        switch self {
+        case .verified: user.emailIsVerified == true
+        case .any: true
+        case .never: false
+        }
     }
 }

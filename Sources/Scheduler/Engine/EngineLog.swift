@@ -202,8 +202,8 @@ extension RefreshEvent {
         let reason = decision.grant?.reason ?? .none
         self.init(
             grant: refresh.grant.id.description,
-            counted: CountedRefresh(
-                decision.outcome,
+            counted: (
+                outcome: decision.outcome,
                 lateness: refresh.grant.dueAt.map { now - $0 - (result.latency ?? .zero) } ?? .zero,
                 latency: result.latency
             ),

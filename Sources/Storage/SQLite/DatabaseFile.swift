@@ -1,6 +1,5 @@
 import Base
 private import CSQLite
-private import Crypto
 private import Glibc
 private import Synchronization
 
@@ -90,8 +89,7 @@ enum DatabaseFile {
             return unsafe String(cString: resolved)
         }
         if let file = resolve(path) { return file }
-        let (folder, name) = split(path)
-        return resolve(folder).map { $0 + "/" + name } ?? path
+        return resolve(path.parentFolder).map { $0 + "/" + path.fileName } ?? path
     }
 
     /// `true` if the user of this process can write to the database, its log and its shared index, as far as they
@@ -100,12 +98,6 @@ enum DatabaseFile {
         let path = resolved(path)
         let files = [path, log(of: path), path + "-shm"].filter(exists)
         return (files + [path.parentFolder]).allSatisfy { unsafe access($0, R_OK | W_OK) == 0 }
-    }
-
-    /// Returns the folder of a path, and its last part.
-    static func split(_ path: String) -> (folder: String, name: String) {
-        let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
-        return (path.parentFolder, String(name))
     }
 
     static func exists(_ path: String) -> Bool { kind(of: path) != nil }
@@ -132,13 +124,16 @@ enum DatabaseFile {
 
     /// Makes a complete file and its name durable under `path`, which must not exist.
     static func publish(_ temporary: String, as path: String) throws(StoreError) {
-        try synchronize(temporary, flags: O_RDONLY)
+        let descriptor = unsafe open(temporary, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("the file", of: temporary, errno) }
+        let code = fsync(descriptor) == 0 ? 0 : errno
+        close(descriptor)
+        guard code == 0 else { throw failure("the file", of: temporary, code) }
         do throws(SystemCallError) {
-            try Crypto.publish(temporary, as: path)
+            try Folder.publish(temporary, as: path)
         } catch {
             throw failure("the file", of: path, error.code)
         }
-        try synchronize(path.parentFolder, flags: O_RDONLY | O_DIRECTORY)
     }
 
     private static func kind(of path: String) -> mode_t? {
@@ -150,14 +145,6 @@ enum DatabaseFile {
     private static func requireWriting(_ target: String, _ what: String, of path: String) throws(StoreError) {
         guard unsafe access(target, R_OK | W_OK) != 0 else { return }
         throw failure(what, of: path, errno)
-    }
-
-    private static func synchronize(_ path: String, flags: Int32) throws(StoreError) {
-        let descriptor = unsafe open(path, flags | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("the file", of: path, errno) }
-        let code = fsync(descriptor) == 0 ? 0 : errno
-        close(descriptor)
-        guard code == 0 else { throw failure("the file", of: path, code) }
     }
 
     static func failure(_ what: String, of path: String, _ code: Int32) -> StoreError {
@@ -207,14 +194,13 @@ final class DatabaseNameLock: Sendable {
         guard unsafe csqlite_is_mount_point(path) == 0 else {
             throw Self.refusal(of: path, "is mounted here as a single file", "Mount its folder instead")
         }
-        let (folder, name) = DatabaseFile.split(path)
         guard let file = try DatabaseFile.identity(of: path),
-            let place = try DatabaseFile.identity(of: folder)
+            let place = try DatabaseFile.identity(of: path.parentFolder)
         else {
             throw StoreError(.ioFailure, "The database \(path) was deleted just now. Try again.")
         }
         self.file = file
-        let offset = Self.offset(of: "\(place.device) \(place.inode) \(name)")
+        let offset = Self.offset(of: "\(place.device) \(place.inode) \(path.fileName)")
         let descriptor = Self.descriptors.withLock { descriptors in
             let descriptor = descriptors[file]?.descriptor ?? Self.open(path)
             guard descriptor >= 0 else { return descriptor }

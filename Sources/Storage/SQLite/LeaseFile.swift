@@ -60,7 +60,8 @@ struct LeaseFile: Sendable {
     /// In a container with a boot id of its own, a process can see another id than a running worker. Without the leases
     /// of each other, both would send the same grants.
     func removeFormer() throws(StoreError) {
-        let (folder, file) = DatabaseFile.split(Self.prefix(of: database))
+        let prefix = Self.prefix(of: database)
+        let (folder, file) = (prefix.parentFolder, prefix.fileName)
         let names: [String]
         do throws(SystemCallError) {
             names = try Folder.names(in: folder)

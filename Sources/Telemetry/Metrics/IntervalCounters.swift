@@ -4,24 +4,15 @@ private import Synchronization
 /// Counts refreshes from many tasks: per interval until the next summary, in total since the start, and by minute and
 /// hour until they are stored for the status page.
 package final class IntervalCounters: Sendable {
-    private struct State {
-        var start: BootInstant
-        var outcomes: [RefreshOutcome: Int] = [:]
-        var notLogged = 0
-        var latency = Histogram()
-        var lateness = Histogram()
-        var activity = RecentActivity()
-    }
-
     /// The totals, which only grow.
     package let lifetime: LifetimeCounters
     private let time: any TimeSource
-    private let state: Mutex<State>
+    private let state: Mutex<(start: BootInstant, counts: IntervalCounts, activity: RecentActivity)>
 
     package init(time: any TimeSource) {
         self.time = time
         lifetime = LifetimeCounters(time: time)
-        state = Mutex(State(start: time.sinceBoot))
+        state = Mutex((time.sinceBoot, IntervalCounts(), RecentActivity()))
     }
 
     /// Counts refreshes, of which a number has no line in the metrics log.
@@ -30,12 +21,12 @@ package final class IntervalCounters: Sendable {
         let now = time.now
         state.withLock { state in
             state.activity.record(refreshes, at: now)
-            state.notLogged += notLogged
+            state.counts.notLogged += notLogged
             for index in refreshes.indices {
-                state.lateness.record(refreshes[index].lateness.wholeMilliseconds)
-                if let latency = refreshes[index].latency { state.latency.record(latency.wholeMilliseconds) }
+                state.counts.lateness.record(refreshes[index].lateness.wholeMilliseconds)
+                if let latency = refreshes[index].latency { state.counts.latency.record(latency.wholeMilliseconds) }
             }
-            for (outcome, count) in refreshes.outcomes { state.outcomes[outcome, default: 0] += count }
+            for (outcome, count) in refreshes.outcomes { state.counts.outcomes[outcome, default: 0] += count }
         }
     }
 
@@ -60,20 +51,10 @@ package final class IntervalCounters: Sendable {
     package func drain() -> IntervalCounts {
         let now = time.sinceBoot
         return state.withLock { state in
-            defer {
-                state.start = now
-                state.outcomes = [:]
-                state.notLogged = 0
-                state.latency.reset()
-                state.lateness.reset()
-            }
-            return IntervalCounts(
-                interval: now - state.start,
-                outcomes: state.outcomes,
-                notLogged: state.notLogged,
-                latency: Percentiles(state.latency),
-                lateness: Percentiles(state.lateness)
-            )
+            var counts = state.counts
+            counts.interval = now - state.start
+            (state.start, state.counts) = (now, IntervalCounts())
+            return counts
         }
     }
 }
@@ -99,21 +80,10 @@ extension [CountedRefresh] {
 }
 
 /// One try to refresh a grant, as the counters need it.
-package struct CountedRefresh: Sendable {
-    package var outcome: RefreshOutcome
-    /// The time from the grant's due time to this try.
-    ///
-    /// A negative value counts as zero.
-    package var lateness: Duration
-    /// The time from the request to the end of its response, or `nil` without one.
-    package var latency: Duration?
-
-    package init(_ outcome: RefreshOutcome, lateness: Duration, latency: Duration? = nil) {
-        self.outcome = outcome
-        self.lateness = lateness
-        self.latency = latency
-    }
-}
+///
+/// `lateness` is the time from the grant's due time to this try, where a negative one counts as zero. `latency` is the
+/// time from the request to the end of its response, or `nil` without one.
+package typealias CountedRefresh = (outcome: RefreshOutcome, lateness: Duration, latency: Duration?)
 
 /// The outcome of one try to refresh a grant.
 package enum RefreshOutcome: String, CaseIterable, Sendable {
@@ -143,17 +113,17 @@ package enum RefreshOutcome: String, CaseIterable, Sendable {
 
 /// The counts of one interval.
 package struct IntervalCounts: Sendable {
-    package let interval: Duration
+    package fileprivate(set) var interval: Duration = .zero
     /// The number of refreshes by outcome.
     ///
     /// A missing outcome did not occur.
-    package let outcomes: [RefreshOutcome: Int]
+    package fileprivate(set) var outcomes: [RefreshOutcome: Int] = [:]
     /// The number of successes without a line in the metrics log.
-    package let notLogged: Int
-    /// The milliseconds from sending a request to the end of its answer, or `nil` without answers.
-    package let latency: Percentiles?
-    /// The milliseconds from a grant's due time to its try, or `nil` without tries.
-    package let lateness: Percentiles?
+    package fileprivate(set) var notLogged = 0
+    /// The milliseconds from sending a request to the end of its answer.
+    package fileprivate(set) var latency = Histogram()
+    /// The milliseconds from a grant's due time to its try.
+    package fileprivate(set) var lateness = Histogram()
 }
 
 /// Counts of values by size, for percentiles with an error of at most 2 %, in constant memory.
@@ -161,7 +131,7 @@ package struct IntervalCounts: Sendable {
 /// Buckets are exact below 64. Above that, each power of two has 32 buckets of equal width, and the middle of a bucket
 /// represents all its values. Recording is a shift and an addition. Values beyond 2^40 count as 2^40 (in milliseconds,
 /// 35 years).
-struct Histogram: Sendable {
+package struct Histogram: Sendable {
     private static let bits = 5
     private static let perOctave = 1 << bits
     private static let highest: UInt64 = 1 << 40
@@ -192,12 +162,6 @@ struct Histogram: Sendable {
         return Int64(largest)
     }
 
-    mutating func reset() {
-        for index in buckets.indices { buckets[index] = 0 }
-        largest = 0
-        count = 0
-    }
-
     private static func index(of value: UInt64) -> Int {
         guard value >= perOctave else { return Int(value) }
         let shift = UInt64.bitWidth - 1 - value.leadingZeroBitCount - bits
@@ -209,23 +173,5 @@ struct Histogram: Sendable {
         let shift = index / perOctave - 1
         let first = UInt64(index - shift * perOctave) << UInt64(shift)
         return first + (1 << UInt64(shift - 1))
-    }
-}
-
-/// The median and the upper percentiles of a set of values.
-package struct Percentiles: Sendable {
-    let p50: Int64
-    let p95: Int64
-    let p99: Int64
-
-    init?(_ histogram: Histogram) {
-        guard
-            let p50 = histogram.percentile(0.50),
-            let p95 = histogram.percentile(0.95),
-            let p99 = histogram.percentile(0.99)
-        else { return nil }
-        self.p50 = p50
-        self.p95 = p95
-        self.p99 = p99
     }
 }

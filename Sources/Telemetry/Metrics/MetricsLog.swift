@@ -162,15 +162,12 @@ package struct MetricsLine {
         if let value { json.milliseconds(name, value) }
     }
 
-    /// Writes the percentiles of a quantity in milliseconds, such as `latency_p95_ms`.
-    package mutating func percentiles(
-        _ quantity: String,
-        ifAny values: Percentiles?,
-        _ meaning: @autoclosure () -> String
-    ) {
-        number("\(quantity)_p50_ms", ifAny: values.map { Int($0.p50) }, meaning())
-        number("\(quantity)_p95_ms", ifAny: values.map { Int($0.p95) }, meaning())
-        number("\(quantity)_p99_ms", ifAny: values.map { Int($0.p99) }, meaning())
+    /// Writes the percentiles of a quantity in milliseconds, such as `latency_p95_ms`, if it has values.
+    package mutating func percentiles(_ quantity: String, _ values: Histogram, _ meaning: @autoclosure () -> String) {
+        for percent in [50, 95, 99] {
+            let value = values.percentile(Double(percent) / 100).map { Int($0) }
+            number("\(quantity)_p\(percent)_ms", ifAny: value, meaning())
+        }
     }
 
     private mutating func note(_ name: String, _ type: String, _ meaning: () -> String) {

@@ -1,5 +1,6 @@
 """The commands of an operator beside a running worker: they list, retry, correct and delete what it works on."""
 
+import contextlib
 import json
 import os
 import pty
@@ -252,9 +253,7 @@ class Question:
     def answer(self, text, expect):
         os.write(self.leader, text.encode())
         assert self.process.wait(timeout=60) == expect, f"the command exits with {expect}"
-        seen = os.read(self.leader, 65536).decode()
-        os.close(self.leader)
-        return seen
+        return everything(self.leader)
 
 
 def on_terminal(fixture, answer, *words, expect=0):
@@ -266,10 +265,18 @@ def on_terminal(fixture, answer, *words, expect=0):
     )
     os.close(follower)
     assert process.wait(timeout=60) == expect, f"{words} exits with {expect}"
-    # All that fits into the terminal's buffer.
-    seen = os.read(leader, 65536).decode()
+    return everything(leader)
+
+
+def everything(leader):
+    """What a terminal shows until its command has ended: the echo of the answer can come alone."""
+    seen = b""
+    # EIO: nobody has the other side open.
+    with contextlib.suppress(OSError):
+        while True:
+            seen += os.read(leader, 65536)
     os.close(leader)
-    return seen
+    return seen.decode()
 
 
 def vends(fixture):

@@ -75,6 +75,16 @@ struct BackupTests {
         }
     }
 
+    @Test("an archive of an installation whose configuration file is /dev/null has no such file")
+    func withoutConfiguration() async throws {
+        try await OperatorFixture.with { fixture in
+            await (try fixture.openStore()).close()
+            let context = try fixture.context([(.config, "/dev/null")])
+            #expect(context.configuration.restoredFiles(credentialsDirectory: nil).open == [])
+            #expect(try await context.run(["backup", "--archive", fixture.path("copy.tar")]) == .success)
+        }
+    }
+
     @Test("credentials of systemd are not archived but named, and without the key ring tokens stay sealed")
     func credentials() async throws {
         try await OperatorFixture.with { fixture in
@@ -210,9 +220,15 @@ struct BackupTests {
         ] as [(String, String?, String)]
     )
     func header(path: String, name: String?, prefix: String) {
-        var header = TarHeader(path: path, mode: 0o640, user: (1, "u"), group: (2, "g"), size: 0, modifiedAt: 1)
-        header.size = 9 << 30
-        let block = header.block
+        let (user, group) = ((id: UInt32(1), name: "u"), (id: UInt32(2), name: "g"))
+        let block = BackupArchive.header(
+            path: path,
+            mode: 0o640,
+            user: user,
+            group: group,
+            size: 9 << 30,
+            modifiedAt: 1
+        )
         func field(_ range: Range<Int>) -> String? {
             block.map { String(decoding: $0[range].prefix { $0 != 0 }, as: UTF8.self) }
         }

@@ -53,7 +53,7 @@ final class ImportFixture {
     ) async throws -> ImportTally {
         reports = []
         var grants = GrantImport(
-            reader: GrantReader(clientIDs: clientIDs),
+            clientIDs: clientIDs,
             writer: writer ?? self.writer(replace ? .replace : .keep),
             time: time,
             report: { self.reports.append($0) }

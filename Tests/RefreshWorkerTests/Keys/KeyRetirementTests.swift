@@ -185,17 +185,17 @@ struct KeyRetirementTests {
     func listing() {
         let missing = KeyID.named("0000000f")
         let keys = KeyRingSummary(sealing: Self.new, opening: [Self.old], pending: [KeyID.named("00000003")])
-        let listing = KeyListing(keys: keys, keysInUse: [Self.new: 1, Self.old: 12, missing: 2])
+        let inUse = [Self.new: 1, Self.old: 12, missing: 2]
         #expect(
-            listing.lines == [
+            keys.lines(inUse) == [
                 "00000002  seals    1 token", "00000001  opens    12 tokens", "00000003  pending  0 tokens",
             ]
         )
         let first = #"{"key":"00000002","role":"seals","tokens":1,"removable_at":null}"#
-        #expect(listing.json.first?.text == first)
-        #expect(listing.warnings.count == 1)
-        #expect(listing.warnings.first?.contains("2 tokens sealed with key 0000000f") == true)
-        #expect(KeyListing(keys: keys, keysInUse: nil).lines.first == "00000002  seals")
+        #expect(keys.json(inUse).first?.text == first)
+        #expect(keys.warnings(inUse).count == 1)
+        #expect(keys.warnings(inUse).first?.contains("2 tokens sealed with key 0000000f") == true)
+        #expect(keys.lines(nil).first == "00000002  seals")
     }
 
     @Test("commands about stored tokens do not create a database")

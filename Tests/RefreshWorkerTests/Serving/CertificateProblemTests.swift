@@ -19,13 +19,14 @@ struct CertificateProblemTests {
         ] as [(Int64, Int64, AlarmKind?)]
     )
     func problem(life: Int64, age: Int64, kind: AlarmKind?) throws {
-        let problem = CertificateProblem(
+        let problem = CertificateMonitor.problem(
+            in: "/etc/c.pem",
             validFrom: Self.start,
             expiresAt: Self.start + .seconds(life * Self.day),
             at: Self.start + .seconds(age * Self.day)
         )
         #expect(problem?.kind == kind)
         guard let problem else { return }
-        #expect(problem.sentence(about: "/etc/c.pem").hasPrefix("/etc/c.pem "))
+        #expect(problem.text.hasPrefix("/etc/c.pem "))
     }
 }

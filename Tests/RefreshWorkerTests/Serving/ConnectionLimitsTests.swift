@@ -9,15 +9,15 @@ struct ConnectionLimitsTests {
         arguments: [192, 256, 1024, 4096, 20_000]
     )
     func leavesDescriptors(openFiles: Int) {
-        let limits = ConnectionLimits(openFiles: openFiles)
-        #expect(limits.publicConnections >= 16 && limits.internalConnections >= 16)
-        #expect(openFiles - limits.publicConnections - limits.internalConnections >= 128)
+        let limits = HTTPListeners.connectionLimits(openFiles: openFiles)
+        #expect(limits.ofPublic >= 16 && limits.ofInternal >= 16)
+        #expect(openFiles - limits.ofPublic - limits.ofInternal >= 128)
     }
 
     @Test("a listener's connections are bounded, however many descriptors are allowed", arguments: [65_536, Int.max])
     func isBounded(openFiles: Int) {
-        let limits = ConnectionLimits(openFiles: openFiles)
-        #expect(limits.publicConnections == 20_000)
-        #expect(limits.internalConnections == 4096)
+        let limits = HTTPListeners.connectionLimits(openFiles: openFiles)
+        #expect(limits.ofPublic == 20_000)
+        #expect(limits.ofInternal == 4096)
     }
 }

@@ -37,11 +37,11 @@ struct MonitoringHandlerTests {
 
     @Test(
         "It is ready only while it serves",
-        arguments: [(ServingPhase.Phase.starting, 503), (.serving, 200), (.draining, 503)]
+        arguments: [(ServingPhase.starting, 503), (.serving, 200), (.draining, 503)]
     )
-    func readiness(phase: ServingPhase.Phase, status: Int) async throws {
+    func readiness(phase: ServingPhase, status: Int) async throws {
         let fixture = try VendingFixture()
-        fixture.phase.enter(phase)
+        fixture.phase.value = phase
         let response = ParsedResponse(await monitoring(fixture).readiness())
         #expect(response.status == status)
         #expect(response["ready"]?.bool == (status == 200))
@@ -55,7 +55,7 @@ struct MonitoringHandlerTests {
         try await fixture.add(accessToken: nil)
         fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
         _ = await fixture.send()
-        fixture.phase.enter(.serving)
+        fixture.phase.value = .serving
         let response = ParsedResponse(await monitoring(fixture).readiness())
         #expect(response.status == 200)
         let client = try #require(response["clients"]?.array?.first)
@@ -82,7 +82,7 @@ struct MonitoringHandlerTests {
     @Test("Without its database it is not ready, and the metrics say that it is down")
     func database() async throws {
         let fixture = try VendingFixture()
-        fixture.phase.enter(.serving)
+        fixture.phase.value = .serving
         await fixture.store.close()
         let response = ParsedResponse(await monitoring(fixture).readiness())
         #expect(response.status == 503)
@@ -114,7 +114,7 @@ struct MonitoringHandlerTests {
     @Test("Readiness shows the verdict and its concerns, which do not make the worker unready")
     func concerns() async throws {
         let fixture = try VendingFixture()
-        fixture.phase.enter(.serving)
+        fixture.phase.value = .serving
         var observed = StatusSnapshot(at: fixture.time.now)
         observed.freeSpace = 0
         let handler = await monitoring(fixture, observed: observed)
@@ -132,7 +132,7 @@ struct MonitoringHandlerTests {
     @Test("The first answer after a silence is judged from what is stored now, and says how old that is")
     func silence() async throws {
         let fixture = try VendingFixture()
-        fixture.phase.enter(.serving)
+        fixture.phase.value = .serving
         let isFailing = Mutex(false)
         let time = fixture.time
         let database = DatabaseReadiness(store: fixture.store, time: time)

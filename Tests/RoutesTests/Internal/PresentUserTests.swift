@@ -61,7 +61,7 @@ struct PresentUserTests {
         try await fixture.add()
         try await fixture.makeImmediatelyReadable()
         let service = try #require(fixture.services.service(presenting: VendingFixture.presentCredential))
-        let handle = try UserHandle.make(of: "u/1", for: service)
+        let handle = try service.handle(of: "u/1")
         let refreshType = "subject_token_type=\(Self.types)refresh_token"
         for form in [
             "grant_type=refresh_token&refresh_token=u/1", "grant_type=refresh_token&refresh_token=\(handle)",

@@ -51,7 +51,7 @@ struct StatusPageHandlerTests {
     @Test("shows what is stored, and what this worker did")
     func contents() async throws {
         try await fixture.add()
-        fixture.phase.enter(.serving)
+        fixture.phase.value = .serving
         let page = await page { grants in snapshot(grants) }
         let contents = await page.statusPage()
         #expect(contents.worker == "worker" && contents.version == "1.0" && contents.phase == "serving")
@@ -68,7 +68,7 @@ struct StatusPageHandlerTests {
 
     @Test("shows no green label while requests are refused")
     func notReady() async throws {
-        fixture.phase.enter(.serving)
+        fixture.phase.value = .serving
         let page = await page { _ in .well }
         #expect(await page.statusPage().phase == "serving")
         await fixture.store.close()
@@ -95,11 +95,11 @@ struct StatusPageHandlerTests {
     func otherWorkers() async throws {
         let now = fixture.time.now
         let others = RecentActivity("minute \(now.milliseconds / 60_000) 7 3 250")
-        for _ in 0..<2 { #expect(try await PublishedActivity.publish(others, in: fixture.store, at: now)) }
-        fixture.counters.record([CountedRefresh(.refreshed, lateness: .zero)])
+        for _ in 0..<2 { #expect(try await others.publish(in: fixture.store, at: now)) }
+        fixture.counters.record([(outcome: .refreshed, lateness: .zero, latency: nil)])
         let contents = await page { _ in
             var snapshot = StatusSnapshot.well
-            snapshot.activity = try await PublishedActivity.read(from: fixture.store)
+            snapshot.activity = try await RecentActivity.read(from: fixture.store)
             return snapshot
         }.statusPage()
         let sum = RecentActivity.Slot(refreshed: 15, failed: 6, longestLateness: .milliseconds(250))

@@ -93,8 +93,8 @@ struct TokenEndpointTests {
         let fixture = try VendingFixture()
         try await fixture.add()
         let services = try ServiceList(parsing: VendingFixture.services.utf8)
-        let own = try UserHandle.make(of: "u/1", for: try #require(services.service(named: "full")))
-        let foreign = try UserHandle.make(of: "u/1", for: try #require(services.service(named: "limited")))
+        let own = try #require(services.service(named: "full")).handle(of: "u/1")
+        let foreign = try #require(services.service(named: "limited")).handle(of: "u/1")
         #expect(await fixture.postForm(grant: "grant_type=refresh_token&refresh_token=\(own)").token == "stored")
         for handle in [foreign, own + "A", "rwh_"] {
             let response = await fixture.postForm(grant: "grant_type=refresh_token&refresh_token=\(handle)")

@@ -12,26 +12,26 @@ struct UserHandleTests {
 
     @Test("names one user, always by the same text", arguments: ["42", "a/b c", "caf\u{e9}", "rwh_x"])
     func roundTrip(user: String) throws {
-        let handle = try UserHandle.make(of: user, for: Self.service())
-        #expect(try UserHandle.userID(in: handle, of: Self.service()) == user)
-        #expect(try UserHandle.make(of: user, for: Self.service()) == handle)
+        let handle = try Self.service().handle(of: user)
+        #expect(try Self.service().userID(ofHandle: handle) == user)
+        #expect(try Self.service().handle(of: user) == handle)
         #expect(handle.hasPrefix("rwh_") && handle.isPlainToken)
     }
 
     @Test("belongs to one service and its present credential")
     func revoked() throws {
-        let handle = try UserHandle.make(of: "42", for: Self.service())
-        #expect(try UserHandle.userID(in: handle, of: Self.service("other")) == nil)
-        #expect(try UserHandle.userID(in: handle, of: Self.service(credential: "rwc_b")) == nil)
+        let handle = try Self.service().handle(of: "42")
+        #expect(try Self.service("other").userID(ofHandle: handle) == nil)
+        #expect(try Self.service(credential: "rwc_b").userID(ofHandle: handle) == nil)
     }
 
     @Test("that was altered names nobody", arguments: ["", "rwh_", "rwh_AAAA", "42", "rwh_!"])
     func foreign(text: String) throws {
-        #expect(try UserHandle.userID(in: text, of: Self.service()) == nil)
-        let handle = try UserHandle.make(of: "42", for: Self.service())
-        #expect(try UserHandle.userID(in: handle + "A", of: Self.service()) == nil)
-        #expect(try UserHandle.userID(in: String(handle.dropLast()), of: Self.service()) == nil)
-        #expect(try UserHandle.userID(in: handle.replacing("rwh_", with: "RWH_"), of: Self.service()) == nil)
+        #expect(try Self.service().userID(ofHandle: text) == nil)
+        let handle = try Self.service().handle(of: "42")
+        #expect(try Self.service().userID(ofHandle: handle + "A") == nil)
+        #expect(try Self.service().userID(ofHandle: String(handle.dropLast())) == nil)
+        #expect(try Self.service().userID(ofHandle: handle.replacing("rwh_", with: "RWH_")) == nil)
     }
 }
 

@@ -121,7 +121,7 @@ struct UserLookupTests {
         let id = try await fixture.add(user: "u/1")
         try await setEmail("Ada@example.com", of: "u/1")
         let mailer = try #require(fixture.services.service(presenting: VendingFixture.credential))
-        let handle = try UserHandle.make(of: "u/1", for: mailer)
+        let handle = try mailer.handle(of: "u/1")
         for form in ["user=u%2F1", "user=ada%40EXAMPLE.com", "user=\(handle)"] {
             let page = try await post(form)
             #expect(page.status == 200 && page.text.contains(#"<bdi class="code">u/1</bdi>"#), "\(form)")
@@ -239,10 +239,8 @@ struct UserLookupTests {
     func forgery() async throws {
         let id = try await fixture.add()
         let button = try #require(try await buttons().last)
-        let handle = try UserHandle.make(
-            of: "disconnect \(id) 1",
-            for: try #require(fixture.services.service(presenting: VendingFixture.managingOperatorCredential))
-        )
+        let boss = try #require(fixture.services.service(presenting: VendingFixture.managingOperatorCredential))
+        let handle = try boss.handle(of: "disconnect \(id) 1")
         let forms = [
             "change=", "change=disconnect", "change=\(button.dropLast())", "change=\(button)&change=\(button)",
         ]

@@ -93,7 +93,7 @@ struct VendingFixture {
     let vault: TokenVault
     let engine: RefreshEngine
     let counters: IntervalCounters
-    let phase = ServingPhase()
+    let phase = Shared(ServingPhase.starting)
     private let immediateGrants = ImmediateGrants()
     let metrics: MetricsLog
     let diagnostics: DiagnosticLog

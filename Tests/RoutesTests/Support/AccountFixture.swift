@@ -96,7 +96,7 @@ struct AccountFixture {
             counters: counters,
             log: log,
             metrics: metrics,
-            phase: ServingPhase(),
+            phase: Shared(.starting),
             time: time,
             stalledLoops: { [] },
             observe: { _, _ in .well }

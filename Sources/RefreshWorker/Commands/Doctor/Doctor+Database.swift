@@ -149,7 +149,7 @@ extension Doctor {
                 """
             return .fault(finding, "restore the key ring from a backup")
         } catch let error as FileError where error.kind == .missing && !keysInUse.isEmpty {
-            let tokens = KeyListing.tokens(keysInUse.values.reduce(0, +))
+            let tokens = keysInUse.values.reduce(0, +).counted("token")
             let finding = "\(tokens) sealed with the keys of the missing file cannot be opened"
             return .warning(finding, "restore the file from its copy: a new key ring would not open them")
         } catch {
@@ -162,7 +162,7 @@ extension Doctor {
         guard !missing.isEmpty else {
             return .ok(keysInUse.isEmpty ? "nothing is sealed yet" : "all are in the ring")
         }
-        let tokens = KeyListing.tokens(missing.reduce(0) { $0 + (keysInUse[$1] ?? 0) })
+        let tokens = missing.reduce(0) { $0 + (keysInUse[$1] ?? 0) }.counted("token")
         let names = missing.map(\.description).joined(separator: ", ")
         return .fault(
             "\(tokens) sealed with \(names), which the ring lacks, cannot be opened",

@@ -70,8 +70,8 @@ extension Doctor {
                     "run: refresh-worker keys retire \(expired)"
                 )
             }
-            let count = keyRing.entries.count
-            return .ok("\(path) holds \(count == 1 ? "1 key" : "\(count) keys"), \(keyRing.sealingKeyID) seals")
+            let count = keyRing.entries.count.counted("key")
+            return .ok("\(path) holds \(count), \(keyRing.sealingKeyID) seals")
         }
     }
 

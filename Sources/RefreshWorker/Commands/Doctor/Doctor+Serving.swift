@@ -74,8 +74,7 @@ extension Doctor {
             return .ok("none: the internal listener vends no tokens without --services-file").named("services")
         }
         return check("services") {
-            let count = try context.readServices().count
-            return .ok("\(path) names \(count == 1 ? "1 service" : "\(count) services")")
+            .ok("\(path) names \(try context.readServices().count.counted("service"))")
         }
     }
 
@@ -92,10 +91,10 @@ extension Doctor {
         guard let path = configuration.internalCertificateFile, configuration.internalKeyFile != nil else { return nil }
         return check("internal certificate") {
             guard let certificate = try context.readInternalCertificate() else { return .ok("none") }
-            guard let problem = CertificateProblem(certificate, at: context.time.now) else {
+            guard let problem = certificate.problem(in: path, at: context.time.now) else {
                 return .ok("\(path) is valid until \(certificate.expiresAt.iso8601Seconds)")
             }
-            return .warning(problem.sentence(about: path))
+            return .warning(problem.text)
         }
     }
 

@@ -129,7 +129,7 @@ extension ImportedGrant {
     ) throws(CommandError) -> ImportedGrant {
         let record = RecordSplitter.Record(line: 1, content: .text(Array(text.utf8)))
         do throws(InputError) {
-            return try GrantReader(clientIDs: clientIDs, userID: user).grant(from: record, at: now)
+            return try ImportedGrant(reading: record, clientIDs: clientIDs, userID: user, at: now)
         } catch {
             throw CommandError(.badData, "the input is not a grant: \(error.message)")
         }

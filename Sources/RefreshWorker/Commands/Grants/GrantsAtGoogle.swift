@@ -220,7 +220,12 @@ extension CommandContext {
             store: store,
             vault: vault,
             http: http,
-            log: quietLog(),
+            log: EngineLog(
+                metrics: MetricsLog(sink: nil, worker: workerName, time: time),
+                diagnostics: diagnostics,
+                counters: IntervalCounters(time: time),
+                time: time
+            ),
             spill: spill,
             clientSecrets: try Self.clientSecrets(of: configuration)
         )

@@ -1,8 +1,6 @@
 import Base
-import Glibc
 import Routes
 import Storage
-import Synchronization
 import Telemetry
 
 extension Command {
@@ -105,9 +103,13 @@ extension Command {
             await store?.close()
         }
         guard isFromAWS else {
-            let reader = GrantReader(clientIDs: context.configuration.clientIDs)
             return try await run.perform(
-                GrantImport(reader: reader, writer: writer, time: context.time, report: run.report)
+                GrantImport(
+                    clientIDs: context.configuration.clientIDs,
+                    writer: writer,
+                    time: context.time,
+                    report: run.report
+                )
             )
         }
         let reportsDetails = context.configuration.logLevel >= .info
@@ -132,7 +134,7 @@ struct GrantImport: RecordImport {
     /// The same for a user who was deleted.
     static let deletedUser = "was deleted: not stored until every token that names the user has expired"
 
-    let reader: GrantReader
+    let clientIDs: [String]
     let writer: ImportedGrantWriter
     let time: any TimeSource
     let report: (String) -> Void
@@ -142,7 +144,10 @@ struct GrantImport: RecordImport {
     var batch: [ImportReading<ImportedGrant>] = []
 
     func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedGrant>] {
-        [ImportReading(of: record) { () throws(InputError) in try reader.grant(from: record, at: time.now) }]
+        let reading = Result { () throws(InputError) in
+            try ImportedGrant(reading: record, clientIDs: clientIDs, at: time.now)
+        }
+        return [(record.place, reading)]
     }
 
     func store(_ batch: [ImportedGrant]) async throws -> [ImportedGrantWriter.Outcome] {

@@ -101,16 +101,7 @@ protocol RecordImport {
 }
 
 /// An item of an import's input: its place, such as `line 5`, and its content.
-struct ImportReading<Imported> {
-    let place: String
-    let result: Result<Imported, InputError>
-}
-
-extension ImportReading {
-    init(of record: RecordSplitter.Record, _ read: () throws(InputError) -> Imported) {
-        self.init(place: "line \(record.line)", result: Result(catching: read))
-    }
-}
+typealias ImportReading<Imported> = (place: String, result: Result<Imported, InputError>)
 
 extension RecordImport {
     var remarks: [String] { [] }

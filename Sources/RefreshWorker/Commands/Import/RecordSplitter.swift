@@ -23,6 +23,8 @@ struct RecordSplitter {
         let line: Int
         let content: Content
 
+        /// The place in messages.
+        var place: String { "line \(line)" }
     }
 
     static let maximumRecordLength = 1 << 20
@@ -247,9 +249,14 @@ extension UInt8 {
     }
 }
 
-extension GrantReader {
-    func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(InputError) -> ImportedGrant {
-        try grant(from: try record.members(), at: now)
+extension ImportedGrant {
+    init(
+        reading record: RecordSplitter.Record,
+        clientIDs: [String],
+        userID: String? = nil,
+        at now: Timestamp
+    ) throws(InputError) {
+        try self.init(reading: try record.members(), clientIDs: clientIDs, userID: userID, at: now)
     }
 }
 

@@ -67,7 +67,7 @@ extension Command {
 extension CommandError {
     /// Reports that a new ring would open none of the stored tokens.
     fileprivate init(sealed keysInUse: [KeyID: Int], in database: DatabaseLocation, without path: String) {
-        let tokens = KeyListing.tokens(keysInUse.values.reduce(0, +))
+        let tokens = keysInUse.values.reduce(0, +).counted("token")
         let keys = keysInUse.keys.sorted().map(\.description).joined(separator: ", ")
         self.init(
             .cannotCreate,
@@ -111,35 +111,31 @@ extension Command {
         } else {
             keysInUse = nil
         }
-        let listing = KeyListing(keys: keys, keysInUse: keysInUse)
-        (context.printsJSON ? listing.json.map(\.text) : listing.lines).forEach { Output.standard.line($0) }
+        let lines = context.printsJSON ? keys.json(keysInUse).map(\.text) : keys.lines(keysInUse)
+        lines.forEach { Output.standard.line($0) }
         if keysInUse == nil {
             Output.error.line("there is no database \(context.configuration.database) yet, so nothing is sealed")
         }
-        listing.warnings.forEach { Output.error.line($0) }
+        keys.warnings(keysInUse ?? [:]).forEach { Output.error.line($0) }
         return .success
     }
 }
 
-/// The output of `keys list`.
-struct KeyListing: Equatable, Sendable {
-    let keys: KeyRingSummary
-    /// The number of stored tokens that each key seals, or `nil` without a database.
-    let keysInUse: [KeyID: Int]?
-
+/// The output of `keys list`, with the number of stored tokens that each key seals, or `nil` without a database.
+extension KeyRingSummary {
     /// One line for each key, in the order of the ring.
-    var lines: [String] {
-        keys.entries.map { entry in
+    func lines(_ keysInUse: [KeyID: Int]?) -> [String] {
+        entries.map { entry in
             let until = entry.removableAt.map { ", stays until \($0.iso8601Seconds)" } ?? ""
             guard let keysInUse else { return "\(entry.id)  \(entry.role.rawValue)\(until)" }
-            let tokens = Self.tokens(keysInUse[entry.id] ?? 0)
+            let tokens = (keysInUse[entry.id] ?? 0).counted("token")
             return "\(entry.id)  \(entry.role.rawValue.padding(to: 8)) \(tokens)\(until)"
         }
     }
 
     /// One object for each key.
-    var json: [JSONLine] {
-        keys.entries.map { entry in
+    func json(_ keysInUse: [KeyID: Int]?) -> [JSONLine] {
+        entries.map { entry in
             var line = JSONLine()
             line.field("key", entry.id.description)
             line.field("role", entry.role.rawValue)
@@ -150,20 +146,15 @@ struct KeyListing: Equatable, Sendable {
     }
 
     /// The problems of the ring.
-    var warnings: [String] {
-        Self.warnings(keys: keys, keysInUse: keysInUse ?? [:])
-    }
-
-    static func warnings(keys: KeyRingSummary, keysInUse: [KeyID: Int]) -> [String] {
-        keys.missingKeys(of: keysInUse).map { id in
+    func warnings(_ keysInUse: [KeyID: Int]) -> [String] {
+        missingKeys(of: keysInUse).map { id in
             """
-            warning: \(tokens(keysInUse[id] ?? 0)) sealed with key \(id), which the ring lacks, cannot be opened: \
+            warning: \((keysInUse[id] ?? 0).counted("token")) sealed with key \(id), which the ring lacks, cannot be opened: \
             restore the key's line from a backup of the key ring, or have those users sign in again
             """
         }
     }
 
-    static func tokens(_ count: Int) -> String { count == 1 ? "1 token" : "\(count) tokens" }
 }
 
 extension String {

@@ -146,7 +146,7 @@ struct KeyRotation: Sendable {
             removable: state.keys.expired(at: time.now).filter { (state.keysInUse[$0] ?? 0) == 0 },
             unreadable: progress.unreadable,
             remainingTokens: state.outdatedTokens,
-            warnings: KeyListing.warnings(keys: state.keys, keysInUse: state.keysInUse)
+            warnings: state.keys.warnings(state.keysInUse)
         )
     }
 }

@@ -102,7 +102,7 @@ enum KeyRetirement: Equatable, Sendable {
             """
         case .givenUp(let tokens):
             """
-            removed the lost key \(id) from the database: \(KeyListing.tokens(tokens)) sealed with it stay \
+            removed the lost key \(id) from the database: \(tokens.counted("token")) sealed with it stay \
             unreadable, and their users must sign in again
             """
         }
@@ -155,7 +155,7 @@ extension CommandError {
         case .opens where count > 0, .pending where count > 0, .retired where count > 0:
             self.init(
                 .leftForLater,
-                "key \(id) still seals \(KeyListing.tokens(count)): run: refresh-worker keys rotate"
+                "key \(id) still seals \(count.counted("token")): run: refresh-worker keys rotate"
             )
         case .opens where !sealers.isEmpty, .pending where !sealers.isEmpty, .retired where !sealers.isEmpty:
             self.init(

@@ -1,7 +1,6 @@
 import Base
 import Crypto
 import Storage
-import Synchronization
 
 extension Command {
     /// `keys rotate`: replaces the sealing key.
@@ -24,9 +23,10 @@ extension Command {
     ) { _, context in
         let vault = try context.openVault()
         let signals = await SignalStream.start()
-        let stop = StopFlag()
+        // The rotation reads it between batches.
+        let stop = Shared(false)
         let listener = Task {
-            for await signal in signals.signals where signal != .hangUp { stop.raise() }
+            for await signal in signals.signals where signal != .hangUp { stop.value = true }
         }
         defer {
             signals.stop()
@@ -59,7 +59,7 @@ extension Command {
     private static func rotate(
         store: any Store,
         vault: TokenVault,
-        until stop: StopFlag,
+        until stop: Shared<Bool>,
         in context: CommandContext
     ) async throws -> KeyRotation.Outcome? {
         let heartbeat = context.heartbeat(in: store, of: vault)
@@ -71,7 +71,7 @@ extension Command {
             heartbeat: heartbeat,
             time: context.time,
             pause: { [time = context.time] in try await time.sleep(for: $0) },
-            isStopping: { stop.isRaised },
+            isStopping: { stop.value },
             reportProgress: { event in
                 if event.isPassing {
                     progress.show(event.sentence)
@@ -92,15 +92,6 @@ extension Command {
             throw error
         }
     }
-}
-
-/// A flag that a signal sets and the rotation reads between batches.
-private final class StopFlag: Sendable {
-    private let flag = Atomic(false)
-
-    var isRaised: Bool { flag.load(ordering: .relaxed) }
-
-    func raise() { flag.store(true, ordering: .relaxed) }
 }
 
 extension KeyRotation.ProgressEvent {
@@ -133,9 +124,9 @@ extension KeyRotation.Outcome {
         line.field("sealing_key", sealingKeyID.description)
         line.field("resealed", resealed)
         line.field("remaining_tokens", remainingTokens)
-        line.array("retirable_keys") { array in retirable.forEach { array.element($0.description) } }
-        line.array("removed_keys") { array in removable.forEach { array.element($0.description) } }
-        line.array("unreadable_users") { array in unreadable.forEach { array.element($0) } }
+        line.strings("retirable_keys", retirable.map(\.description))
+        line.strings("removed_keys", removable.map(\.description))
+        line.strings("unreadable_users", unreadable)
     }
 
     fileprivate var lines: [String] {
@@ -143,7 +134,7 @@ extension KeyRotation.Outcome {
         let advice = """
             Back the key ring up now. When no backup of the database from before today is needed any more, run:
             """
-        return ["finished: \(KeyListing.tokens(resealed)) sealed again with key \(sealingKeyID)"]
+        return ["finished: \(resealed.counted("token")) sealed again with key \(sealingKeyID)"]
             + removable.map { "removed the retired key \($0) from the ring" }
             + (retire.isEmpty ? [] : [advice] + retire)
     }
@@ -161,7 +152,7 @@ extension CommandError {
         self.init(
             .leftForLater,
             """
-            \(KeyListing.tokens(outcome.remainingTokens)) could not be sealed again, because the key that sealed them does \
+            \(outcome.remainingTokens.counted("token")) could not be sealed again, because the key that sealed them does \
             not open them; these users must sign in again, or be disconnected (refresh-worker grants disconnect USER):
             \(named.joined(separator: "\n"))\(rest > 0 ? "\nand \(rest) more" : "")
             """

@@ -1,5 +1,4 @@
 import Base
-import Glibc
 import Scheduler
 import Storage
 
@@ -82,9 +81,9 @@ extension Command {
         context.answer(text.compactMap(\.self).joined(separator: "\n")) { line in
             line.field("file", file)
             line.field("bytes", bytes)
-            line.array("files") { array in ([database] + files).forEach { array.element($0) } }
-            line.array("other_files") { array in missing.forEach { array.element($0) } }
-            line.array("removed") { array in removed.forEach { array.element($0) } }
+            line.strings("files", [database] + files)
+            line.strings("other_files", missing)
+            line.strings("removed", removed)
         }
         return .success
     }

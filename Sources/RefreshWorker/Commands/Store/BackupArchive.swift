@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Glibc
 
 /// A tar archive of files, each under its absolute path, so that root restores all of them with
@@ -75,7 +74,7 @@ final class BackupArchive: Sendable {
         var content = stat()
         guard unsafe fstat(input, &content) == 0 else { throw SystemCallError(call: "fstat of \(source)", code: errno) }
         guard content.st_mode & S_IFMT == S_IFREG else { throw FileError("\(source) is no file", path: source) }
-        let header = TarHeader(
+        let header = Self.header(
             path: FileStatus.restorable(file),
             mode: facts.st_mode & 0o7777,
             user: (facts.st_uid, Self.name(ofUser: facts.st_uid)),
@@ -83,10 +82,10 @@ final class BackupArchive: Sendable {
             size: Int64(content.st_size),
             modifiedAt: Int64(facts.st_mtim.tv_sec)
         )
-        guard let block = header.block else {
+        guard let header else {
             throw FileError("\(file) has a path that is too long for an archive", path: file)
         }
-        try write(block)
+        try write(header)
         var rest = content.st_size
         while rest > 0 {
             let count = sendfile(descriptor, input, nil, min(rest, 1 << 30))
@@ -105,8 +104,7 @@ final class BackupArchive: Sendable {
     func publish(as name: String) throws(SystemCallError) {
         try write([UInt8](repeating: 0, count: 2 * Self.blockSize))
         guard fsync(descriptor) == 0 else { throw SystemCallError(call: "fsync of \(path)", code: errno) }
-        try Crypto.publish(path, as: name)
-        try Folder.synchronize(of: name)
+        try Folder.publish(path, as: name)
     }
 
     private func write(_ bytes: [UInt8]) throws(SystemCallError) {
@@ -139,19 +137,19 @@ final class BackupArchive: Sendable {
 }
 
 /// What an archive says about a file before its content.
-struct TarHeader {
-    /// The absolute path.
-    var path: String
-    var mode: UInt32
-    var user: (id: UInt32, name: String)
-    var group: (id: UInt32, name: String)
-    var size: Int64
-    /// Seconds since 1970.
-    var modifiedAt: Int64
-
-    /// The block of 512 bytes, or `nil` if the path is too long.
-    var block: [UInt8]? {
-        guard let (prefix, name) = parts else { return nil }
+extension BackupArchive {
+    /// Returns the block of 512 bytes, or `nil` if the absolute path is too long.
+    ///
+    /// `modifiedAt` is in seconds since 1970.
+    static func header(
+        path: String,
+        mode: UInt32,
+        user: (id: UInt32, name: String),
+        group: (id: UInt32, name: String),
+        size: Int64,
+        modifiedAt: Int64
+    ) -> [UInt8]? {
+        guard let (prefix, name) = parts(of: path) else { return nil }
         var block = [UInt8](repeating: 0, count: 512)
         func put(_ bytes: some Sequence<UInt8>, at offset: Int) {
             for (index, byte) in bytes.enumerated() { block[offset + index] = byte }
@@ -184,8 +182,8 @@ struct TarHeader {
         return block
     }
 
-    /// The path without its first slash, as the parts before and after a slash that fit their fields.
-    private var parts: (prefix: ArraySlice<UInt8>, name: ArraySlice<UInt8>)? {
+    /// Returns the path without its first slash, as the parts before and after a slash that fit their fields.
+    private static func parts(of path: String) -> (prefix: ArraySlice<UInt8>, name: ArraySlice<UInt8>)? {
         let bytes = Array(path.utf8.drop { $0 == UInt8(ascii: "/") })
         if bytes.count <= 100 { return ([], bytes[...]) }
         let slashes = bytes.indices.filter { bytes[$0] == UInt8(ascii: "/") }

@@ -12,7 +12,9 @@ extension Configuration {
         func isCredential(_ file: String) -> Bool { folder.map { file.hasPrefix($0) } ?? false }
         let keySets = appKeys.map { location -> String? in if case .file(let path) = location { path } else { nil } }
         let clientID = folder.map { $0 + "client-id" }.flatMap { FileStatus.mayRead($0) ? $0 : nil }
-        let others = ([configurationFile, caFile, internalCertificateFile] + keySets).compactMap(\.self)
+        // This name says that there is no file.
+        let settings = configurationFile == "/dev/null" ? nil : configurationFile
+        let others = ([settings, caFile, internalCertificateFile] + keySets).compactMap(\.self)
         let opening = [
             keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, servicesFile, internalKeyFile,
         ].compactMap(\.self)

@@ -113,7 +113,7 @@ struct UserImport: RecordImport {
     private(set) var ignored: Set<String> = []
 
     mutating func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedUser>] {
-        let reading = ImportReading(of: record) { () throws(InputError) in
+        let reading = Result { () throws(InputError) in
             let members = try record.members()
             let user = try ImportedUser(members: members, by: map, at: time.now)
             if ignored.count < Self.maximumIgnored {
@@ -121,23 +121,20 @@ struct UserImport: RecordImport {
             }
             return user
         }
-        return [reading]
+        return [(record.place, reading)]
     }
 
-    func store(_ batch: [ImportedUser]) async throws -> [ImportedUserWriter.Outcome] {
+    func store(_ batch: [ImportedUser]) async throws -> [ImportedUser.Outcome] {
         guard let store else { return batch.map { _ in .stored } }
         let (replaces, writes, now) = (replacesExisting, !isDryRun, time.now)
         return try await store.transact { transaction in
             try batch.map { user in
-                try ImportedUserWriter(imported: user, replaces: replaces, now: now).store(
-                    in: transaction,
-                    writes: writes
-                )
+                try user.store(in: transaction, replacing: replaces, writes: writes, at: now)
             }
         }
     }
 
-    mutating func count(_ outcome: ImportedUserWriter.Outcome, of user: ImportedUser, at place: String) {
+    mutating func count(_ outcome: ImportedUser.Outcome, of user: ImportedUser, at place: String) {
         let name = "user \(DisplayedText(user.id))"
         switch outcome {
         case .stored: tally.stored += 1
@@ -170,8 +167,7 @@ struct UserImport: RecordImport {
     }
 }
 
-/// Stores one imported user, or decides to keep the stored one.
-struct ImportedUserWriter: Sendable {
+extension ImportedUser {
     enum Outcome: Equatable, Sendable {
         case stored
         /// The user was known in part, and the missing part was stored.
@@ -189,15 +185,18 @@ struct ImportedUserWriter: Sendable {
         case conflict(String)
     }
 
-    let imported: ImportedUser
-    /// `true` if the record takes precedence over the stored user.
-    let replaces: Bool
-    let now: Timestamp
-
-    func store(in transaction: any StoreTransaction, writes: Bool) throws -> Outcome {
-        let stored = try transaction.user(imported.id)
+    /// Stores the user, or decides to keep the stored one.
+    ///
+    /// `replaces` is `true` if the record takes precedence over the stored user.
+    fileprivate func store(
+        in transaction: any StoreTransaction,
+        replacing replaces: Bool,
+        writes: Bool,
+        at now: Timestamp
+    ) throws -> Outcome {
+        let stored = try transaction.user(id)
         if stored?.isDeleted == true { return .deleted }
-        let (decided, outcome) = decide(over: stored)
+        let (decided, outcome) = decide(over: stored, replacing: replaces, at: now)
         guard var user = decided else { return outcome }
         var joined: User?
         if let account = user.googleUserID, account != stored?.googleUserID {
@@ -223,17 +222,17 @@ struct ImportedUserWriter: Sendable {
     /// here before the import.
     private func mayJoin(_ other: User, in transaction: any StoreTransaction) throws -> Bool {
         guard other.isFromSignIn else { return false }
-        return try transaction.grant(ofUser: imported.id) == nil || transaction.grant(ofUser: other.id) == nil
+        return try transaction.grant(ofUser: id) == nil || transaction.grant(ofUser: other.id) == nil
     }
 
     /// Returns the user to store, if any, and the outcome of the record.
-    private func decide(over stored: User?) -> (User?, Outcome) {
-        let user = imported.user(over: stored, at: now)
+    private func decide(over stored: User?, replacing replaces: Bool, at now: Timestamp) -> (User?, Outcome) {
+        let user = user(over: stored, at: now)
         guard let stored else { return (user, .stored) }
         guard user != stored else { return (nil, .unchanged) }
         if stored.isPlaceholder { return (user, .stored) }
         if replaces { return (user, .replaced) }
-        let completed = imported.completing(stored)
+        let completed = completing(stored)
         return completed == stored ? (nil, .kept) : (completed, .completed)
     }
 }

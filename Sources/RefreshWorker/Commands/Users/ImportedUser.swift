@@ -21,7 +21,7 @@ struct ImportedUser: Equatable, Sendable {
         guard let id = try fields.identifier("user_id") else {
             throw InputError("\(fields.label("user_id")) is missing; \(map.advice(for: members))")
         }
-        let userID = try GrantReader.checked(userID: id)
+        let userID = try RecordFields.checked(userID: id)
         do throws(InputError) {
             try self.init(id: userID, fields: fields, at: now)
         } catch {
@@ -153,7 +153,7 @@ extension UserFieldMap {
                 throw InputError("\(DisplayedText(String(pair))) is not FIELD=NAME")
             }
             guard Self.fields.contains(parts[0]) else {
-                let hint = NameSuggestion.hint(parts[0], among: Self.fields)
+                let hint = parts[0].suggestion(among: Self.fields)
                 throw InputError(
                     "\(DisplayedText(parts[0])) is not a field of a user\(hint); the fields are \(Self.fieldList)"
                 )

@@ -102,11 +102,7 @@ extension User {
     func write(to line: inout JSONLine) {
         line.field("user_id", id)
         line.fieldOrNull("email", email)
-        if let emailIsVerified {
-            line.field("email_verified", emailIsVerified)
-        } else {
-            line.null("email_verified")
-        }
+        line.fieldOrNull("email_verified", emailIsVerified)
         line.fieldOrNull("name", name)
         line.fieldOrNull("picture", picture)
         line.fieldOrNull("google_user_id", googleUserID)
@@ -177,9 +173,7 @@ extension Command {
         let id = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
-        @Sendable func sessions(_ deletion: AccountDeletion) -> String {
-            deletion.endedSessions == 1 ? "1 session" : "\(deletion.endedSessions) sessions"
-        }
+        @Sendable func sessions(_ deletion: AccountDeletion) -> String { deletion.endedSessions.counted("session") }
         @Sendable func plan(_ deletion: AccountDeletion) -> String {
             let grant = deletion.plannedEnd.map { ", and end the grant here\($0.planClause)" } ?? ""
             return "delete user \(DisplayedText(id)) and \(sessions(deletion))\(grant)"
@@ -214,4 +208,44 @@ extension Command {
             throw error
         }
     }
+}
+
+extension Command {
+    /// `users forget`: deletes what identifies the users whose grants ended long ago.
+    static let forgetUsers = Command(
+        words: ["users", "forget"],
+        summary: "forget the users whose grants ended long ago",
+        discussion: """
+            Does at once what a worker with --forget-ended-after does daily. For each grant that ended more than that \
+            many days ago it deletes the tokens, the scopes and the account of the grant, and the e-mail address, name and \
+            picture of the user. The user's id here and at Google and the history of the grant stay. Users who have a \
+            session, or have signed in since, are left out. The backend gets no notice. This cannot be undone.
+            """,
+        options: [.toggle("dry-run", "change nothing and list whom it would forget"), .json],
+        settings: [.config, .database, .forgetEndedAfter, .logLevel],
+        examples: ["refresh-worker users forget --forget-ended-after 365 --dry-run": "who would be forgotten?"],
+        exitCodes: .ofDatabase()
+    ) { arguments, context in
+        guard let retention = context.configuration.forgetEndedAfter else {
+            throw arguments.refusal(["'users forget' needs --forget-ended-after"])
+        }
+        let (isDryRun, now) = (arguments.has("dry-run"), context.time.now)
+        let count = try await context.withExistingStore(for: isDryRun ? .reading : .changing) { store in
+            var list = Listing(forgottenColumns, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
+            try await store.forgetGrants(endedBefore: now - retention, isDryRun: isDryRun, at: now) { page in
+                _ = try await list.print(page, at: now)
+            }
+            return list.count
+        }
+        if !context.printsJSON {
+            Output.error.line("\(isDryRun ? "would forget" : "forgot") \(count.counted("user"))")
+        }
+        return .success
+    }
+
+    private static let forgottenColumns: [Listing<Grant>.Column] = [
+        .init(title: "USER", narrowest: 12) { grant, _ in grant.userID.escapedForTerminal },
+        .init(title: "STATE") { grant, _ in grant.stateWithReason },
+        .init(title: "SINCE") { grant, now in grant.since.distance(from: now) },
+    ]
 }

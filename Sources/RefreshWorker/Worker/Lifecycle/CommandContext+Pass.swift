@@ -84,10 +84,15 @@ extension CommandContext {
     ///
     /// A failure does not stop the pass.
     func keepReserve(of spill: ResultSpillFile) async {
+        await attempt("reserve") { try await spill.keepReserve() }
+    }
+
+    /// Runs `body`, and only logs its failure: a later run tries again.
+    func attempt(_ name: StaticString, _ body: () async throws -> Void) async {
         do {
-            try await spill.keepReserve()
+            try await body()
         } catch {
-            diagnostics.debug("reserve", ["error": "\(error)"])
+            diagnostics.debug(name, ["error": "\(error)"])
         }
     }
 

@@ -150,7 +150,7 @@ struct WorkerHeartbeat: Sendable {
         let activity = counters.takeActivity()
         var isStored = activity.isEmpty
         defer { if !isStored { counters.restore(activity) } }
-        if !isStored { isStored = try await PublishedActivity.publish(activity, in: store, at: now) }
+        if !isStored { isStored = try await activity.publish(in: store, at: now) }
     }
 
     /// Raises an alarm for each incident of the store since the last call.

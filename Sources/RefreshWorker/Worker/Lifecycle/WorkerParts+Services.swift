@@ -45,8 +45,8 @@ extension WorkerParts {
                 }
             },
             monitorHTTP, database.run, keepReserve, cleanUp, compareTally, summarise,
-            { await listeners?.checkCertificateDaily() },
-            { await listeners?.observe() },
+            { await listeners?.certificate?.checkRepeatedly() },
+            { await listeners?.monitoring?.run() },
         ]
         if let server = store as? PostgresStore {
             // Changes by other workers' apps. The scan would find them too, but later.
@@ -96,11 +96,9 @@ extension WorkerParts {
     /// Removes expired records periodically.
     private func cleanUp() async {
         await context.time.repeat(every: Self.cleanUpInterval) {
-            do {
+            await context.attempt("clean-up") {
                 guard let end = await engine.timeWithoutSteps() else { return }
                 while try await store.removeExpired(by: end, at: context.time.now).mayHaveMore {}
-            } catch {
-                context.diagnostics.debug("clean-up", ["error": "\(error)"])
             }
         }
     }
@@ -108,40 +106,26 @@ extension WorkerParts {
     /// Raises an alarm while grants are missing that this program did not remove.
     private func compareTally() async {
         await context.time.repeat(every: Self.tallyInterval) {
-            do {
+            await context.attempt("tally of grants") {
                 if let problem = try await store.grantCountProblem() {
                     log.incident(.rowsLost(problem))
                 } else {
                     log.end([.databaseRowsLost])
                 }
-            } catch {
-                context.diagnostics.debug("tally of grants", ["error": "\(error)"])
             }
         }
     }
 
     private func deliver(_ notices: NoticeDispatcher) async {
         await context.time.repeat(every: .seconds(1)) {
-            do {
-                try await notices.deliverDue()
-            } catch {
-                context.diagnostics.debug("notices", ["error": "\(error)"])
-            }
+            await context.attempt("notices") { try await notices.deliverDue() }
         }
-        do {
-            try await notices.stop()
-        } catch {
-            context.diagnostics.debug("notices", ["error": "\(error)"])
-        }
+        await context.attempt("notices") { try await notices.stop() }
     }
 
     private func announceExpiring(_ notices: NoticeDispatcher) async {
         await context.time.repeat(every: Self.expiryInterval) {
-            do {
-                try await notices.announceExpiring()
-            } catch {
-                context.diagnostics.debug("expiring tokens", ["error": "\(error)"])
-            }
+            await context.attempt("expiring tokens") { try await notices.announceExpiring() }
         }
     }
 
@@ -180,7 +164,7 @@ extension WorkerParts {
         await context.time.repeat(every: context.configuration.summaryInterval, immediately: false) {
             let current = http.counters
             let now = context.time.now
-            do {
+            await context.attempt("summary") {
                 let statistics = try await store.grantStatistics(at: now)
                 metrics.record(
                     .summary(
@@ -196,8 +180,6 @@ extension WorkerParts {
                 )
                 notify(.status(statistics.sentence(at: now)))
                 warnOfTesting(statistics)
-            } catch {
-                context.diagnostics.debug("summary", ["error": "\(error)"])
             }
             previous = current
         }
@@ -251,12 +233,8 @@ extension MetricsEvent {
             for state in GrantState.allCases {
                 line.number("grants_\(state.rawValue)", grants.byState[state] ?? 0, "grants, by state")
             }
-            line.percentiles("latency", ifAny: counts.latency, "within which 50, 95 and 99 % of the answers came")
-            line.percentiles(
-                "lateness",
-                ifAny: counts.lateness,
-                "by which 50, 95 and 99 % of the tries were late at most"
-            )
+            line.percentiles("latency", counts.latency, "within which 50, 95 and 99 % of the answers came")
+            line.percentiles("lateness", counts.lateness, "by which 50, 95 and 99 % of the tries were late at most")
         }
     }
 }

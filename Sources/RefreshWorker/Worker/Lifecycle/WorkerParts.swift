@@ -92,7 +92,7 @@ struct WorkerParts: Sendable {
     func work(until signals: SignalStream) async -> ExitCode {
         let started = context.time.sinceBoot
         let running = start(services + daemonServices)
-        listeners?.phase.enter(.serving)
+        listeners?.phase.value = .serving
         notify(.ready, .status("refreshing"))
         let reason = await handle(signals)
 
@@ -110,7 +110,7 @@ struct WorkerParts: Sendable {
         metrics.record(.stopped(uptime: context.time.sinceBoot - started))
         _ = await writer.flush()
         context.report(unstored, in: spill)
-        if case .unusable(let error) = reason {
+        if let error = reason.error {
             context.diagnostics.error("stopped: the database must not be used any more", ["error": error.message])
             return .configuration
         }
@@ -145,25 +145,15 @@ struct WorkerParts: Sendable {
         http.shutDown()
     }
 
-    /// The reason why a worker stops.
-    private enum StopReason: Sendable {
-        case signal(SignalPolicy.Signal)
-        case unusable(StoreError)
-
-        var name: String {
-            switch self {
-            case .signal(let signal): signal.name
-            case .unusable(let error): error.code.rawValue
-            }
-        }
-    }
+    /// The reason why a worker stops: a signal, or an error because of which the database must not be used any more.
+    private typealias StopReason = (name: String, error: StoreError?)
 
     /// Reloads on SIGHUP, and returns the first reason to stop.
     private func handle(_ signals: SignalStream) async -> StopReason {
         await withTaskGroup(of: StopReason?.self) { group in
             group.addTask {
                 for await signal in signals.signals {
-                    guard signal == .hangUp else { return .signal(signal) }
+                    guard signal == .hangUp else { return (signal.name, nil) }
                     notify(.reloading(monotonicMicroseconds: SystemdNotifier.monotonicMicroseconds))
                     await reload()
                     notify(.ready)
@@ -171,7 +161,7 @@ struct WorkerParts: Sendable {
                 return nil
             }
             group.addTask {
-                for await error in engine.fatalStoreErrors { return .unusable(error) }
+                for await error in engine.fatalStoreErrors { return (error.code.rawValue, error) }
                 return nil
             }
             defer { group.cancelAll() }
@@ -223,7 +213,7 @@ extension WorkerParts {
         try await heartbeat.report()
         // Nothing below can fail.
         if let listenerFiles { listeners?.apply(listenerFiles) }
-        context.current.replace(with: next)
+        context.current.value = next
         context.warn(about: clientSecrets)
         for group in Setting.ReloadGroup.allCases {
             switch group {

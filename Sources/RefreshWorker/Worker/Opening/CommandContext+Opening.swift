@@ -121,7 +121,7 @@ extension CommandContext {
         do {
             if try await store.isReceiving { throw CommandError(unfinished: location) }
             guard let newLocation = try await store.movedTo else {
-                try await recoverResults(into: store, use: use)
+                try await recoverResults(into: store, of: location, use: use)
                 return store
             }
             guard use == .reading else { throw StoreError(moved: "\(location)", to: newLocation) }

@@ -9,8 +9,11 @@ import Telemetry
 
 /// The dependencies of the commands, opened from the configuration when they are needed.
 struct CommandContext: Sendable {
-    /// The configuration, of which a reload replaces some settings.
-    let current: CurrentConfiguration
+    /// The configuration of the start, with the settings that reloads have changed.
+    ///
+    /// A reload applies what can change without a second way of starting, all or nothing. Listeners, database and
+    /// endpoints are opened once.
+    let current: Shared<Configuration>
     /// The inputs of the configuration, to resolve it again on SIGHUP.
     let inputs: ConfigurationInputs
     /// The clock for stored times: this machine's, or the database server's.
@@ -24,7 +27,7 @@ struct CommandContext: Sendable {
 
     /// `time` replaces the clock of the database, in tests.
     init(configuration: Configuration, inputs: ConfigurationInputs, time: (any TimeSource)? = nil) {
-        current = CurrentConfiguration(configuration)
+        current = Shared(configuration)
         self.inputs = inputs
         self.time = time ?? Self.clock(of: configuration.database)
         diagnostics = DiagnosticLog(
@@ -76,13 +79,8 @@ struct CommandContext: Sendable {
     ///
     /// Its limit is the engine's in-flight limit and 64 more.
     func openHTTP(maximumInFlight: Int = EngineConfiguration.defaultMaximumInFlight + 64) throws -> HTTPClient {
-        try openHTTP(HTTPClient.Configuration(maximumInFlight: maximumInFlight))
-    }
-
-    /// Opens a client with limits of its own, the configured authorities and the program's name.
-    func openHTTP(_ limits: HTTPClient.Configuration) throws -> HTTPClient {
-        var settings = limits
         try checkAuthorities()
+        var settings = HTTPClient.Configuration(maximumInFlight: maximumInFlight)
         settings.caFile = configuration.caFile
         settings.userAgent = "refresh-worker/\(Version.current)"
         return try HTTPClient(configuration: settings, time: time)
@@ -91,15 +89,9 @@ struct CommandContext: Sendable {
     /// Refuses a file of authorities that cannot be used: libcurl would report it only at each request.
     func checkAuthorities() throws(CommandError) {
         guard let path = configuration.caFile else { return }
-        let content: [UInt8]
-        do throws(InputError) {
-            content = try inputs.files.read(path)
-        } catch {
-            let code: ExitCode = error.mayPass ? .inputOutput : .configuration
-            let advice = "check the path, and let the worker's user read it"
-            throw CommandError(code, "--ca-file: \(path) \(error.message): \(advice)")
-        }
-        guard content.firstRange(of: Array("CERTIFICATE-----".utf8)) != nil else {
+        let advice = ": check the path, and let the worker's user read it"
+        guard try read(path, for: "--ca-file", orElse: advice).firstRange(of: Array("CERTIFICATE-----".utf8)) != nil
+        else {
             let problem = "--ca-file: \(path) holds no certificate in PEM: name the authority's certificate file"
             throw CommandError(.configuration, problem)
         }
@@ -147,16 +139,6 @@ struct CommandContext: Sendable {
             throw CommandError(.cannotCreate, "the metrics log: \(error)")
         }
         return (writer, MetricsLog(sink: writer, worker: workerName, time: time), IntervalCounters(time: time))
-    }
-
-    /// Returns an engine log for commands that print their own answer to standard output: it writes only diagnostics.
-    func quietLog() -> EngineLog {
-        EngineLog(
-            metrics: MetricsLog(sink: nil, worker: workerName, time: time),
-            diagnostics: diagnostics,
-            counters: IntervalCounters(time: time),
-            time: time
-        )
     }
 }
 

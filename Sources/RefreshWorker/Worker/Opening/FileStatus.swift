@@ -108,6 +108,16 @@ struct FileStatus: Equatable, Sendable {
 }
 
 extension CommandContext {
+    /// Reads a file that a setting names.
+    func read(_ path: String, for flag: String, orElse advice: String = "") throws(CommandError) -> [UInt8] {
+        do throws(InputError) {
+            return try inputs.files.read(path)
+        } catch {
+            let code: ExitCode = error.mayPass ? .inputOutput : .configuration
+            throw CommandError(code, "\(flag): \(path) \(error.message)\(advice)")
+        }
+    }
+
     /// Reads a file that holds a secret, if its permissions keep it private.
     ///
     /// Blocks for a moment. `unreadable` is the exit code if the system refuses the file permanently.
@@ -183,8 +193,7 @@ enum LeftoverFiles {
         guard try FileStatus.of(path) == nil else { return [] }
         // SQLite keeps the other files beside the file that a link names.
         let path = FileStatus.linkedPath(path)
-        let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
-        let found = names(ofDatabase: name, among: try Folder.names(in: path.parentFolder))
+        let found = names(ofDatabase: path.fileName, among: try Folder.names(in: path.parentFolder))
         // Another process might have created the database since.
         return try FileStatus.of(path) == nil ? found : []
     }

@@ -21,9 +21,6 @@ struct SignalPolicy: Sendable {
             case .hangUp: "SIGHUP"
             }
         }
-
-        /// The exit status that a shell reports for a process that this signal ended: 128 and its number.
-        var exitStatus: Int32 { ExitCode(self).rawValue }
     }
 
     enum Action: Equatable, Sendable {
@@ -40,7 +37,7 @@ struct SignalPolicy: Sendable {
     /// Returns `nil` for a reload after a request to stop.
     mutating func receive(_ signal: Signal, count: Int = 1) -> Action? {
         guard signal != .hangUp else { return isStopping ? nil : .deliver(signal) }
-        if isStopping || count > 1 { return .exit(status: signal.exitStatus) }
+        if isStopping || count > 1 { return .exit(status: ExitCode(signal).rawValue) }
         isStopping = true
         return .deliver(signal)
     }

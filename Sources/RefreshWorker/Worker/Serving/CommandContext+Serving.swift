@@ -1,10 +1,10 @@
 import Base
 import Crypto
+import GoogleOAuth
 import HTTPServer
 import Routes
 import Scheduler
 import Storage
-import Synchronization
 import Telemetry
 
 /// Opens the dependencies of the listeners and the notices, with errors that say how to fix them.
@@ -45,13 +45,7 @@ extension CommandContext {
         guard let path = configuration.internalCertificateFile, let keyPath = configuration.internalKeyFile else {
             return nil
         }
-        let chain: [UInt8]
-        do throws(InputError) {
-            chain = try inputs.files.read(path)
-        } catch {
-            let code: ExitCode = error.mayPass ? .inputOutput : .configuration
-            throw CommandError(code, "--internal-certificate: \(path) \(error.message)")
-        }
+        let chain = try read(path, for: "--internal-certificate")
         let key = try CommandContext.readPrivate(keyPath, for: "--internal-key")
         do throws(HTTPServerError) {
             return try ServerCertificate(chain: chain, key: key)
@@ -137,85 +131,61 @@ extension CommandContext {
     }
 }
 
-/// Raises alarms about the certificate that a listener presents.
-final class CertificateMonitor: Sendable {
-    private let certificate: Mutex<ServerCertificate>
-    private let path: String
-    private let log: EngineLog
-    private let time: any TimeSource
+/// The place of a login's keys.
+enum KeyLocation: Equatable, Sendable {
+    case endpoint(Endpoint)
+    case file(String)
+}
 
-    init(_ certificate: ServerCertificate, path: String, log: EngineLog, time: any TimeSource) {
-        self.certificate = Mutex(certificate)
-        self.path = path
-        self.log = log
-        self.time = time
-    }
-
-    /// The end of the current certificate's validity.
-    var expiresAt: Timestamp { certificate.withLock(\.expiresAt) }
-
-    /// Continues with a certificate that was read again.
-    func replace(with latest: ServerCertificate) {
-        certificate.withLock { $0 = latest }
-        check()
-    }
-
-    /// Checks until the task is cancelled, more often than an alarm ends by itself.
-    func checkRepeatedly() async {
-        await time.repeat(every: .seconds(1800)) { check() }
-    }
-
-    func check() {
-        guard let problem = CertificateProblem(certificate.withLock(\.self), at: time.now) else { return }
-        log.raise(problem.kind, problem.sentence(about: path))
+extension SettingValue {
+    static func keyLocations(_ text: String) throws(InputError) -> [KeyLocation] {
+        try list(text, of: "URL or file") { piece throws(InputError) in
+            piece.contains("://") ? .endpoint(try endpoint(piece)) : .file(piece)
+        }
     }
 }
 
-/// The problem of a certificate that a person must fix.
-enum CertificateProblem: Equatable {
-    case notYetValid(from: Timestamp)
-    case expiring(at: Timestamp)
-    case expired(at: Timestamp)
+extension CommandContext {
+    /// `true` if a secret of the app's own tokens is configured.
+    var hasAppSecret: Bool { configuration.hasAppSecret(environment: inputs.environment) }
 
-    /// Most authorities and their tools renew with more time left.
-    private static let maximumWarning: Duration = .seconds(14 * 86_400)
-
-    /// Without this, certificates that live for a few days would always count as about to expire.
-    private static let fractionOfLifetime = 4
-
-    init?(validFrom: Timestamp, expiresAt: Timestamp, at now: Timestamp) {
-        let warning = min(Self.maximumWarning, (expiresAt - validFrom) / Self.fractionOfLifetime)
-        if now >= expiresAt {
-            self = .expired(at: expiresAt)
-        } else if now < validFrom {
-            self = .notYetValid(from: validFrom)
-        } else if expiresAt - now <= warning {
-            self = .expiring(at: expiresAt)
-        } else {
-            return nil
+    /// Reads a file with the keys of a login.
+    func readAppKeys(_ path: String) throws -> KeySet {
+        guard let set = KeySet(JSONValue.object(in: try read(path, for: "--app-keys"))) else {
+            throw CommandError(
+                .configuration,
+                "--app-keys: \(path) is no JSON Web Key Set with a usable key: with a kid, RSA of at least 2048 bits or P-256"
+            )
         }
+        return set
     }
 
-    init?(_ certificate: ServerCertificate, at now: Timestamp) {
-        self.init(validFrom: certificate.validFrom, expiresAt: certificate.expiresAt, at: now)
+    /// Returns the verification of the app's own tokens, for both listeners.
+    func openAppTokens(store: any Store) throws -> AppTokens {
+        let isUsed = configuration.verifiesAppTokens
+        return AppTokens(
+            signer: isUsed && hasAppSecret ? try openSigner() : nil,
+            keySets: isUsed ? try openKeySets(configuration.appKeys) : [],
+            issuer: configuration.appIssuer,
+            audience: configuration.appAudience,
+            userClaim: configuration.appUserClaim,
+            store: store,
+            time: time
+        )
     }
 
-    /// The kind of the alarm.
-    var kind: AlarmKind {
-        switch self {
-        case .notYetValid: .certificateNotYetValid
-        case .expiring: .certificateExpiring
-        case .expired: .certificateExpired
-        }
-    }
-
-    /// Returns the problem of the certificate in a file, and the advice to fix it.
-    func sentence(about path: String) -> String {
-        let renewal = "put the new certificate and its key in place, then run: systemctl reload refresh-worker"
-        return switch self {
-        case .notYetValid(let from): "\(path) is not valid before \(from.iso8601Seconds): check the clock"
-        case .expiring(let end): "\(path) expires at \(end.iso8601Seconds): \(renewal)"
-        case .expired(let end): "\(path) expired at \(end.iso8601Seconds), and services refuse it: \(renewal)"
+    /// Returns the keys of logins, which have an HTTP client of their own, as notices do.
+    private func openKeySets(_ locations: [KeyLocation]) throws -> [KeySetCache] {
+        guard !locations.isEmpty else { return [] }
+        let http = try openHTTP(maximumInFlight: locations.count)
+        return try locations.map { location in
+            switch location {
+            case .endpoint(let endpoint):
+                return KeySetCache(.keys(endpoint), http: http, time: time)
+            case .file(let path):
+                _ = try readAppKeys(path)
+                return KeySetCache(.file { try read(path, for: "--app-keys") }, http: http, time: time)
+            }
         }
     }
 }

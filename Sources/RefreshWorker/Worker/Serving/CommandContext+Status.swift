@@ -37,7 +37,7 @@ extension CommandContext {
         snapshot.process.add(try await PublishedAlarms.read(from: store, at: snapshot.at))
         snapshot.grants = try await store.grantStatistics(at: snapshot.at)
         snapshot.workers = try await store.liveWorkers()
-        snapshot.activity = try await PublishedActivity.read(from: store)
+        snapshot.activity = try await RecentActivity.read(from: store)
         snapshot.lastPassAt = try await NotedTime.lastPass.read(from: store)
         if includesSlowParts { snapshot.keysInUse = try await store.keysInUse() }
         addKeyRing(to: &snapshot)

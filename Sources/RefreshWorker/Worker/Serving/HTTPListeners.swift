@@ -1,21 +1,22 @@
+import Base
 import Glibc
 import HTTPServer
 import Routes
 import Scheduler
 import Storage
+import Telemetry
 
 /// The daemon's listeners: the app's routes on one, tokens and probes on the other.
 struct HTTPListeners: Sendable {
     /// The files that a reload reads again.
     typealias Files = (services: ServiceList?, certificate: ServerCertificate?)
 
-    private static let maximumConnectionsOfAddress = 256
     /// The limit of concurrent requests to Google for callers of the public listener.
     static let maximumLookups = 128
     /// The time since the last iteration of a loop after which the process counts as unhealthy.
     static let maximumIteration: Duration = .seconds(60)
 
-    let phase: ServingPhase
+    let phase: Shared<ServingPhase>
     private var services: ServiceDirectory?
     private var reader: SynchronousGrantReader?
     private(set) var publicServer: HTTPServer?
@@ -23,13 +24,13 @@ struct HTTPListeners: Sendable {
     private let exchanges: CodeExchanges?
     /// The servers of the internal listener, one for each of its addresses.
     private var internalServers: [HTTPServer] = []
-    private var certificate: CertificateMonitor?
+    private(set) var certificate: CertificateMonitor?
     /// The state of the process, as the internal listener shows it.
-    private var monitoring: MonitoringHandler?
+    private(set) var monitoring: MonitoringHandler?
 
     /// Reads the dependencies and starts listening.
     ///
-    /// Until ``ServingPhase`` changes, `/readyz` answers that it is not ready.
+    /// Until ``phase`` changes, `/readyz` answers that it is not ready.
     init(_ worker: WorkerParts) throws {
         let context = worker.context
         let configuration = context.configuration
@@ -37,7 +38,7 @@ struct HTTPListeners: Sendable {
             environment: context.inputs.environment,
             processID: ProcessSetup.id
         )
-        let phase = ServingPhase()
+        let phase = Shared(ServingPhase.starting)
         self.phase = phase
         // Everything that can be refused comes before the first server starts, because that would answer for a moment.
         let exchanges = configuration.publicListener.map { _ in Self.codeExchanges(worker) }
@@ -85,7 +86,12 @@ struct HTTPListeners: Sendable {
             }
             certificate = tls.flatMap { certificate in
                 configuration.internalCertificateFile.map { path in
-                    CertificateMonitor(certificate, path: path, log: worker.log, time: context.time)
+                    CertificateMonitor(
+                        certificate: Shared(certificate),
+                        path: path,
+                        log: worker.log,
+                        time: context.time
+                    )
                 }
             }
             let monitoring = Self.probes(
@@ -93,16 +99,19 @@ struct HTTPListeners: Sendable {
                 phase: phase,
                 certificateExpiry: { [certificate] in certificate?.expiresAt }
             )
-            let routes = Self.internalRouter(
-                worker,
-                services: directory,
-                tokens: tokens,
-                reader: reader,
-                probes: monitoring
-            )
             self.monitoring = monitoring
+            let provider = TokenProvider(engine: worker.engine, immediateRead: { try reader?.grant(ofUser: $0) })
             for server in servers {
-                let router = routes(Self.exposure(configuration, hasTLS: server.certificate != nil))
+                let router = InternalRoutes(
+                    services: directory,
+                    provider: provider,
+                    appTokens: tokens,
+                    vault: worker.vault,
+                    random: context.random,
+                    clientIDs: { context.configuration.clientIDs },
+                    monitoring: monitoring,
+                    exposure: Self.exposure(configuration, hasTLS: server.certificate != nil)
+                ).router
                 internalServers.append(try Self.open(server, router, refusalHandler: InternalRoutes.response, worker))
             }
             services = directory
@@ -116,51 +125,6 @@ struct HTTPListeners: Sendable {
                 worker
             )
         }
-    }
-
-    /// Returns the settings of the public listener, with its socket open.
-    private static func publicServer(
-        at address: ListenAddress,
-        _ configuration: Configuration
-    ) throws -> HTTPServer.Configuration {
-        var server = HTTPServer.Configuration(listen: address)
-        server.maximumConnections = try ConnectionLimits(openFiles: HTTPServer.raiseOpenFileLimit()).publicConnections
-        server.maximumConnectionsPerAddress = maximumConnectionsOfAddress
-        // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the longest.
-        server.limits.headBytes = 16_384
-        server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
-        try openSocket(of: &server)
-        return server
-    }
-
-    private static func openSocket(of server: inout HTTPServer.Configuration) throws {
-        do throws(HTTPServerError) {
-            try server.openSocket()
-        } catch {
-            throw CommandError(cannotListen: error)
-        }
-    }
-
-    /// Returns the settings of the internal listener at one of its addresses, which share the connections, with its
-    /// socket open.
-    private static func internalServer(
-        at address: ListenAddress,
-        certificate: ServerCertificate?,
-        shareOf addresses: Int
-    ) throws -> HTTPServer.Configuration {
-        var server = HTTPServer.Configuration(listen: address)
-        server.certificate = certificate
-        // Many functions of one service can share an address. Those on this machine always do.
-        if certificate != nil { server.maximumConnectionsPerAddress = maximumConnectionsOfAddress }
-        // A client stays with the thread that accepted it, and one thread might get many: with more threads than
-        // processors, no processor stays idle.
-        server.threads = 4
-        let limits = try ConnectionLimits(openFiles: HTTPServer.raiseOpenFileLimit())
-        server.maximumConnections = max(1, limits.internalConnections / addresses)
-        // The user's own services do not send cookies, and a larger head slows down every answer.
-        server.limits.headBytes = 8192
-        try openSocket(of: &server)
-        return server
     }
 
     /// Reads the services and the certificate again, and applies neither, or returns `nil` without an internal
@@ -182,21 +146,11 @@ struct HTTPListeners: Sendable {
         }
     }
 
-    /// Raises an alarm every day while the internal listener's certificate needs to be renewed.
-    func checkCertificateDaily() async {
-        await certificate?.checkRepeatedly()
-    }
-
-    /// Keeps the snapshot recent that the internal listener shows.
-    func observe() async {
-        await monitoring?.run()
-    }
-
     /// Announces that requests should go elsewhere, and lets the app's requests in progress complete.
     ///
     /// Returns the number of grants whose tokens could not be stored.
     func drain(within grace: Duration) async -> UnstoredResults {
-        phase.enter(.draining)
+        phase.value = .draining
         // The rest of the time is for the responses to requests whose exchange is cancelled.
         async let unstored = exchanges?.stop(within: grace * 3 / 4)
         await publicServer?.stop(within: grace)
@@ -212,24 +166,58 @@ struct HTTPListeners: Sendable {
     }
 }
 
-/// The number of connections each listener can hold, so that public clients leave descriptors for the worker itself.
-struct ConnectionLimits: Equatable, Sendable {
-    /// The descriptors that the worker itself needs at most: the database, logs, the threads' own, and 64 connections
-    /// to Google.
-    private static let descriptorsOfWorker = 128
-    /// Ten thousand idle public clients must not lock out other clients.
-    private static let maximumPublic = 20_000
-    private static let maximumInternal = 4096
-    private static let minimum = 16
+/// Raises alarms about the certificate that a listener presents.
+struct CertificateMonitor: Sendable {
+    let certificate: Shared<ServerCertificate>
+    let path: String
+    let log: EngineLog
+    let time: any TimeSource
 
-    let publicConnections: Int
-    let internalConnections: Int
+    /// The end of the current certificate's validity.
+    var expiresAt: Timestamp { certificate.value.expiresAt }
 
-    /// - Parameter openFiles: The limit of descriptors of the process.
-    init(openFiles: Int) {
-        let spare = openFiles - Self.descriptorsOfWorker
-        internalConnections = min(max(spare / 4, Self.minimum), Self.maximumInternal)
-        publicConnections = min(max(spare - internalConnections, Self.minimum), Self.maximumPublic)
+    /// Continues with a certificate that was read again.
+    func replace(with latest: ServerCertificate) {
+        certificate.value = latest
+        check()
+    }
+
+    /// Checks until the task is cancelled, more often than an alarm ends by itself.
+    func checkRepeatedly() async {
+        await time.repeat(every: .seconds(1800)) { check() }
+    }
+
+    /// Most authorities and their tools renew with more time left.
+    private static let maximumWarning: Duration = .seconds(14 * 86_400)
+    /// Without this, certificates that live for a few days would always count as about to expire.
+    private static let fractionOfLifetime = 4
+
+    static func problem(
+        in path: String,
+        validFrom: Timestamp,
+        expiresAt: Timestamp,
+        at now: Timestamp
+    ) -> (kind: AlarmKind, text: String)? {
+        let (end, start) = (expiresAt.iso8601Seconds, validFrom.iso8601Seconds)
+        let renewal = "put the new certificate and its key in place, then run: systemctl reload refresh-worker"
+        if now >= expiresAt {
+            return (.certificateExpired, "\(path) expired at \(end), and services refuse it: \(renewal)")
+        }
+        if now < validFrom { return (.certificateNotYetValid, "\(path) is not valid before \(start): check the clock") }
+        let warning = min(maximumWarning, (expiresAt - validFrom) / fractionOfLifetime)
+        return expiresAt - now <= warning ? (.certificateExpiring, "\(path) expires at \(end): \(renewal)") : nil
+    }
+
+    func check() {
+        guard let (kind, text) = certificate.value.problem(in: path, at: time.now) else { return }
+        log.raise(kind, text)
+    }
+}
+
+extension ServerCertificate {
+    /// Returns the alarm about the certificate in a file that a person must renew, and its sentence.
+    func problem(in path: String, at now: Timestamp) -> (kind: AlarmKind, text: String)? {
+        CertificateMonitor.problem(in: path, validFrom: validFrom, expiresAt: expiresAt, at: now)
     }
 }
 

@@ -161,14 +161,14 @@ struct SpillLocation: Equatable, Sendable {
         switch database {
         case .file(let path):
             // SQLite also follows symbolic links before it names the files next to the database.
-            let (folder, name) = Self.split(FileStatus.absolute(path))
-            self.folder = folder
-            stem = name
+            let path = FileStatus.absolute(path)
+            folder = path.parentFolder
+            stem = path.fileName
             isBesideDatabase = true
         case .server:
             // systemd separates several folders by colons.
             let state = environment[Self.stateDirectoryName]?.split(separator: ":").first.map(String.init)
-            folder = state ?? Self.split(FileStatus.absolute(keyFile)).folder
+            folder = state ?? FileStatus.absolute(keyFile).parentFolder
             stem = "refresh-worker"
             isBesideDatabase = false
         }
@@ -201,15 +201,9 @@ struct SpillLocation: Equatable, Sendable {
 
     /// Returns the path of a spill file once it is set aside.
     static func setAside(_ path: String) -> String {
-        let (folder, name) = split(path)
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        let parts = path.fileName.split(separator: ".", omittingEmptySubsequences: false)
         guard let last = parts.last, let dash = last.firstIndex(of: "-") else { return "\(path).set-aside" }
-        return "\(folder)/" + (parts.dropLast() + ["set-aside\(last[dash...])"]).joined(separator: ".")
-    }
-
-    private static func split(_ path: String) -> (folder: String, name: String) {
-        guard let slash = path.lastIndex(of: "/") else { return (".", path) }
-        return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
+        return "\(path.parentFolder)/" + (parts.dropLast() + ["set-aside\(last[dash...])"]).joined(separator: ".")
     }
 }
 
@@ -231,11 +225,7 @@ extension CommandContext {
         }
     }
 
-    /// Stores the results in spill files of the configured database, before any other use of it.
-    func recoverResults(into store: any Store, use: DatabaseAccess) async throws {
-        try await recoverResults(into: store, of: configuration.database, use: use)
-    }
-
+    /// Stores the results in spill files of a database, before any other use of it.
     func recoverResults(into store: any Store, of database: DatabaseLocation, use: DatabaseAccess)
         async throws
     {

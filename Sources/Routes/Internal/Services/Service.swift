@@ -125,7 +125,7 @@ package final class ServiceDirectory: Sendable {
     /// Returns the user of a handle of any service.
     func user(ofHandle handle: String) throws(CryptoError) -> String? {
         for service in list.withLock({ $0.services }).values {
-            if let user = try UserHandle.userID(in: handle, of: service) { return user }
+            if let user = try service.userID(ofHandle: handle) { return user }
         }
         return nil
     }
@@ -144,4 +144,26 @@ package final class ServiceDirectory: Sendable {
         guard case .present(let name, let password) = BasicCredentials(of: request) else { return nil }
         return service(named: name, presenting: password)
     }
+}
+
+/// Handles: opaque texts that name a user to one service, where plain user ids are not wanted.
+///
+/// The worker stores no handles: a handle is the user's id, sealed with a key that is derived from the service's name
+/// and the hash of its credential. So a handle ends with the credential, and is useless to any other service.
+extension Service {
+    /// The prefix that distinguishes handles from user ids.
+    static let handlePrefix = "rwh_"
+
+    package func handle(of userID: String) throws -> String {
+        Self.handlePrefix + Base64URL.encode(try handleKey.seal(userID))
+    }
+
+    /// Returns the user of a handle, or `nil` if it is not a handle of this service.
+    func userID(ofHandle handle: String) throws(CryptoError) -> String? {
+        let digits = handle.dropFirst(Self.handlePrefix.count)
+        guard handle.hasPrefix(Self.handlePrefix), let sealed = Base64URL.decode(digits) else { return nil }
+        return try handleKey.open(sealed)
+    }
+
+    private var handleKey: TextSealingKey { TextSealingKey(from: Secret(utf8: credentialHash), owner: name) }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import Routes
 
 @Suite("Reading a grant's JSON")
-struct GrantReaderTests {
+struct ImportedGrantTests {
     private let now = Timestamp(secondsSince1970: 1_800_000_000)
 
     private func read(_ json: String, clientIDs: [String] = ["c1"]) throws -> ImportedGrant {
@@ -17,7 +17,7 @@ struct GrantReaderTests {
         -> ImportedGrant
     {
         guard let members = JSONValue.object(in: json)?.object else { throw InputError("not a JSON object") }
-        return try GrantReader(clientIDs: clientIDs).grant(from: members.withoutDynamoDBTypes, at: now)
+        return try ImportedGrant(reading: members.withoutDynamoDBTypes, clientIDs: clientIDs, at: now)
     }
 
     private func problem(_ json: String, clientIDs: [String] = ["c1"]) -> String? {

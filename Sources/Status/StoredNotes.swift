@@ -85,3 +85,51 @@ package struct PublishedAlarms: Sendable {
         return line.text
     }
 }
+
+/// The recent refreshes of all workers, kept as a note in the store for the status page.
+extension RecentActivity {
+    private static let note = "activity"
+    private static let tries = 3
+
+    package static func read(from store: any Store) async throws -> RecentActivity {
+        RecentActivity(try await store.note(note) ?? "")
+    }
+
+    /// Adds these refreshes of one worker, and returns `false` if others wrote at the same time.
+    package func publish(in store: any Store, at now: Timestamp) async throws -> Bool {
+        for _ in 0..<Self.tries {
+            let former = try await store.note(Self.note)
+            var all = RecentActivity(former ?? "")
+            all.add(self, at: now)
+            if try await store.replaceNote(Self.note, former, with: all.text) { return true }
+        }
+        return false
+    }
+}
+
+/// A time that is kept as a note in the store, for a process that was not there at that time.
+package enum NotedTime: String {
+    /// The last `--run-once`. No process is alive between two passes.
+    case lastPass = "last_pass"
+    /// The last security event, or verification, that was received.
+    case lastSecurityEvent = "security_events"
+
+    package func read(from store: any Store) async throws -> Timestamp? {
+        try await store.note(rawValue).flatMap { Int64($0) }.map { Timestamp(milliseconds: $0) }
+    }
+
+    /// Records a time.
+    ///
+    /// That of a security event is recorded at most once an hour, which is precise enough for a limit of days.
+    ///
+    /// Another process can record its own time simultaneously. It makes no difference which of them is kept.
+    package func record(_ now: Timestamp, in store: any Store) async throws {
+        let former = try await store.note(rawValue)
+        if self == .lastSecurityEvent, let last = former.flatMap({ Int64($0) }),
+            now - Timestamp(milliseconds: last) < .seconds(3600)
+        {
+            return
+        }
+        _ = try await store.replaceNote(rawValue, former, with: "\(now.milliseconds)")
+    }
+}

@@ -1,29 +1,89 @@
 package import Base
+package import Crypto
+internal import Scheduler
 internal import Storage
 
-/// Parses the JSON of a grant: a line of an import or an export, or a secret of AWS Secrets Manager.
-package struct GrantReader: Sendable {
-    /// The configured client ids.
-    ///
-    /// If there is only one, it is used for JSON without a client id.
-    private let clientIDs: [String]
-    /// The user of JSON that does not name one.
-    private let userID: String?
+/// A grant as an import reads it: checked, with tokens that are not yet sealed.
+package struct ImportedGrant: Sendable {
+    package struct AccessToken: Sendable {
+        let secret: Secret
+        let obtainedAt: Timestamp
+        let expiresAt: Timestamp
+        let type: String
+    }
 
+    /// The state that the grant had at its origin.
+    package struct RecordedState: Equatable, Sendable {
+        let state: GrantState
+        let reason: GrantReason
+        /// `nil` if the input does not have it.
+        let since: Timestamp?
+    }
+
+    package let userID: String
+    package var clientID: String
+    var owner: Grant.Owner
+    let scope: String?
+    let refreshToken: Secret?
+    let refreshTokenExpiresAt: Timestamp?
+    let accessToken: AccessToken?
+    let recordedState: RecordedState?
+    /// The time at which the origin obtained the tokens, if known.
+    package var obtainedAt: Timestamp?
+}
+
+extension ImportedGrant {
+    /// A grant of which only the refresh token is known.
+    package init(userID: String, clientID: String, refreshToken: Secret) {
+        self.init(
+            userID: userID,
+            clientID: clientID,
+            owner: Grant.Owner(),
+            scope: nil,
+            refreshToken: refreshToken,
+            refreshTokenExpiresAt: nil,
+            accessToken: nil,
+            recordedState: nil
+        )
+    }
+
+    /// Returns the first due time, with the tokens as they will be stored.
+    func firstDueTime(
+        _ accessToken: Grant.AccessToken?,
+        hasRefreshToken: Bool,
+        id: GrantID,
+        refreshesAtOnce: Bool,
+        at now: Timestamp
+    ) -> Timestamp {
+        // Within the interval of probes, so that many suspended grants are not all probed at once.
+        if recordedState?.state == .suspended { return now + RefreshRules.probeSuspendedAfter * id.phase }
+        // The answer to a refresh names the scopes that the input does not.
+        if refreshesAtOnce || scope == nil && refreshToken != nil { return now }
+        return DuePolicy.due(accessToken: accessToken, hasRefreshToken: hasRefreshToken, phase: id.phase, at: now)
+    }
+}
+
+/// The JSON of a grant: a line of an import or an export, or a secret of AWS Secrets Manager.
+extension ImportedGrant {
     /// The lifetime of a token whose JSON has none: that of Google's access tokens.
     private static let defaultLifetime: Duration = .seconds(3600)
 
-    package init(clientIDs: [String], userID: String? = nil) {
-        self.clientIDs = clientIDs
-        self.userID = userID
-    }
-
-    package func grant(from members: [String: JSONValue], at now: Timestamp) throws(InputError) -> ImportedGrant {
+    /// Parses the members of the JSON.
+    ///
+    /// If only one client id is configured, it is used for JSON without one. `userID` is the user of JSON that does not
+    /// name one.
+    package init(
+        reading members: [String: JSONValue],
+        clientIDs: [String],
+        userID: String? = nil,
+        at now: Timestamp
+    ) throws(InputError) {
         let outer = RecordFields(members: members)
         let named = try outer.identifier("user_id")
         // The output of `aws secretsmanager get-secret-value`.
         guard let nested = members["SecretString"]?.string else {
-            return try grant(from: outer, userID: named ?? userID, at: now)
+            try self.init(from: outer, userID: named ?? userID, clientIDs, at: now)
+            return
         }
         guard let content = JSONValue.object(in: nested.utf8)?.object else {
             throw InputError("SecretString is not the text of a JSON object")
@@ -31,7 +91,7 @@ package struct GrantReader: Sendable {
         let inner = RecordFields(members: content)
         let innerUser = try inner.identifier("user_id")
         let nameUser = Self.userID(ofSecret: try outer.text("Name"))
-        return try grant(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, at: now)
+        try self.init(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, clientIDs, at: now)
     }
 
     /// Returns the user in the name of a secret, `gmail/user/{user_id}`.
@@ -39,14 +99,15 @@ package struct GrantReader: Sendable {
         name?.split(separator: "/", omittingEmptySubsequences: false).last.map(String.init)
     }
 
-    private func grant(
+    private init(
         from fields: RecordFields,
         userID: String?,
+        _ clientIDs: [String],
         at now: Timestamp
-    ) throws(InputError) -> ImportedGrant {
-        let userID = try Self.checked(userID: userID)
+    ) throws(InputError) {
+        let userID = try RecordFields.checked(userID: userID)
         do throws(InputError) {
-            return try grant(ofUser: userID, from: fields, at: now)
+            try self.init(ofUser: userID, from: fields, clientIDs, at: now)
         } catch {
             var problem = error
             problem.userID = userID
@@ -54,11 +115,12 @@ package struct GrantReader: Sendable {
         }
     }
 
-    private func grant(
+    private init(
         ofUser userID: String,
         from fields: RecordFields,
+        _ clientIDs: [String],
         at now: Timestamp
-    ) throws(InputError) -> ImportedGrant {
+    ) throws(InputError) {
         let recordedState = try Self.recordedState(in: fields)
         let createdAt = try fields.instant("created_at")
         let refreshToken = try fields.token("refresh_token")
@@ -77,9 +139,9 @@ package struct GrantReader: Sendable {
         guard refreshToken != nil || accessToken != nil || recordedState?.state.endsRefreshes == true else {
             throw InputError("refresh_token and access_token are both missing")
         }
-        return ImportedGrant(
+        self.init(
             userID: userID,
-            clientID: try clientID(in: fields),
+            clientID: try Self.clientID(in: fields, clientIDs),
             owner: Grant.Owner(
                 googleUserID: try fields.identifier("google_user_id"),
                 email: try fields.text("google_email"),
@@ -95,24 +157,7 @@ package struct GrantReader: Sendable {
         )
     }
 
-    /// Checks a user id by the rules of the command line, so that every stored user can be named there.
-    package static func checked(userID: String?) throws(InputError) -> String {
-        guard let userID, !userID.isEmpty else { throw InputError("user_id is missing") }
-        guard userID.utf8.count <= RecordFields.maximumTextLength else {
-            throw InputError(
-                "user_id has \(userID.utf8.count) bytes; at most \(RecordFields.maximumTextLength) are allowed"
-            )
-        }
-        guard !userID.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-            throw InputError("user_id contains control characters")
-        }
-        guard !userID.holdsCredential else {
-            throw InputError("user_id looks like a token or a secret (not shown)")
-        }
-        return userID
-    }
-
-    private func clientID(in fields: RecordFields) throws(InputError) -> String {
+    private static func clientID(in fields: RecordFields, _ clientIDs: [String]) throws(InputError) -> String {
         guard let text = try fields.text("client_id") else {
             switch clientIDs.count {
             case 0: throw InputError("client_id is missing, and none is configured")
@@ -128,7 +173,7 @@ package struct GrantReader: Sendable {
         }
     }
 
-    private static func recordedState(in fields: RecordFields) throws(InputError) -> ImportedGrant.RecordedState? {
+    private static func recordedState(in fields: RecordFields) throws(InputError) -> RecordedState? {
         let since = try fields.instant("since")
         let code = try fields.text("reason")
         guard let name = try fields.text("state") else { return nil }
@@ -136,7 +181,7 @@ package struct GrantReader: Sendable {
             throw InputError("state must be one of \(GrantState.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         guard state != .active else {
-            return ImportedGrant.RecordedState(state: state, reason: .none, since: since)
+            return RecordedState(state: state, reason: .none, since: since)
         }
         let reason = GrantReason(rawValue: code ?? "unknown")
         guard code == nil || reason.rawValue == code else {
@@ -144,9 +189,9 @@ package struct GrantReader: Sendable {
         }
         // A user that another system deleted might sign up here again, so only a deletion here is final.
         guard reason != .userDeleted else {
-            return ImportedGrant.RecordedState(state: state, reason: .userRequest, since: since)
+            return RecordedState(state: state, reason: .userRequest, since: since)
         }
-        return ImportedGrant.RecordedState(state: state, reason: reason, since: since)
+        return RecordedState(state: state, reason: reason, since: since)
     }
 
     private static func accessToken(
@@ -154,7 +199,7 @@ package struct GrantReader: Sendable {
         createdAt: Timestamp?,
         isRefreshable: Bool,
         at now: Timestamp
-    ) throws(InputError) -> ImportedGrant.AccessToken? {
+    ) throws(InputError) -> AccessToken? {
         let type = try fields.text("token_type", limit: 64) ?? "Bearer"
         let expiresAt = try fields.instant("expires_at")
         let statedLifetime = try fields.span("expires_in")
@@ -173,7 +218,7 @@ package struct GrantReader: Sendable {
             let obtainedAt = min(createdAt ?? now, now)
             life = (obtainedAt, obtainedAt + lifetime)
         }
-        return ImportedGrant.AccessToken(
+        return AccessToken(
             secret: secret,
             obtainedAt: life.obtainedAt,
             expiresAt: life.expiresAt,
