@@ -1,4 +1,4 @@
-import Base
+package import Base
 private import Glibc
 
 /// An open file, closed when its owner is destroyed.

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import GoogleOAuth
+import HTTPClient
 import HTTPServer
 import Routes
 import Scheduler
