@@ -119,7 +119,7 @@ struct DoubtTests {
         arguments: [
             RefreshVerdict.signInRequired(code: "invalid_rapt"), .blocked(code: "admin_policy_enforced"),
         ],
-        [0.05, 0.50, 1]
+        [0.50, 1]
     )
     func otherRefusals(verdict: RefreshVerdict, rate: Double) throws {
         var fleet = try Fleet(40, seed: 90)
