@@ -110,7 +110,7 @@ extension StatusSnapshot {
         return found
     }
 
-    /// `true` if `invalid_grant` of this client is doubted: a wave can be over while its grants still wait for their
+    /// `true` if the refusals of this client are doubted: a wave can be over while its grants still wait for their
     /// confirmation.
     private func isDoubted(_ client: ClientStatus) -> Bool {
         client.isWave || (grants.inDoubt[client.id] ?? 0) >= Self.fewestInDoubt
@@ -128,7 +128,7 @@ extension StatusSnapshot {
         if isDoubted(client) {
             let inDoubt = grants.inDoubt[client.id] ?? 0
             let text =
-                "a wave of invalid_grant for client \(name): each is confirmed before it is acted on; grants in doubt: \(inDoubt)"
+                "a wave of refusals for client \(name): each is confirmed before it is acted on; grants in doubt: \(inDoubt)"
             add(.invalidGrantWave, text, count: max(1, inDoubt))
         }
         if let pause = client.pause {

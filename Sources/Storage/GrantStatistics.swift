@@ -24,7 +24,7 @@ package struct GrantStatistics: Hashable, Sendable {
     package var idle = 0
     /// The connected grants without a valid access token.
     package var expired = ExpiredGrants()
-    /// The number of grants of each client id that are in doubt after an `invalid_grant`.
+    /// The number of grants of each client id whose refusal is in doubt.
     ///
     /// It is an estimate if many are `retrying`, as ``ExpiredGrants/Sample`` explains.
     package var inDoubt: [String: Int] = [:]
@@ -121,7 +121,7 @@ extension ExpiredGrants {
         ) {
             examined += count
             if let reason { counts[reason, default: 0] += count }
-            if reason == .invalidGrantUnconfirmed { doubted[client, default: 0] += count }
+            if let reason, GrantReason.inDoubt.contains(reason) { doubted[client, default: 0] += count }
             if let oldest { parts.add(expired, oldest: oldest, client: client) }
         }
 

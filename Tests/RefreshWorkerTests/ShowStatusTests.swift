@@ -76,7 +76,7 @@ struct ShowStatusTests {
                 "breaker", changed { $0.clients = [client(failing)] },
                 "nothing is sent for client 'c': invalid_client"
             ),
-            ("wave", changed { $0.clients = [client(wave)] }, "a wave of invalid_grant for client 'c'"),
+            ("wave", changed { $0.clients = [client(wave)] }, "a wave of refusals for client 'c'"),
             ("pause", changed { $0.clients = [client(paused)] }, "pause for 20 s"),
             ("throttled", changed { $0.clients = [client(throttled)] }, "throttled client 'c'"),
             (

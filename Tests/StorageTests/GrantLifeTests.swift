@@ -198,7 +198,7 @@ struct GrantLifeTests {
         #expect(grant.state == .disconnected)
     }
 
-    @Test("Only a plain disconnection by Google is recalled")
+    @Test("Only an end or a suspension by an answer of Google is recalled")
     func recalling() throws {
         var believed = try Sample.grant(1)
         _ = believed.disconnect(reason: .invalidGrant, at: start)
@@ -213,6 +213,17 @@ struct GrantLifeTests {
         let before = asked
         #expect(asked.recall(confirmAt: later, at: later).isEmpty)
         #expect(asked == before)
+
+        for reason in [GrantReason(rawValue: "invalid_rapt"), .clientMismatch, .accountMismatch, .accountDisabled] {
+            var grants = [try Sample.grant(3), try Sample.grant(4)]
+            _ = grants[0].requireSignIn(reason: reason, at: start)
+            _ = grants[1].suspend(reason: reason, probeAt: later, at: start)
+            for var grant in grants {
+                let isRecalled = !grant.recall(confirmAt: later, at: later).isEmpty
+                #expect(isRecalled == !GrantReason.ofWorker.contains(reason))
+                #expect(!isRecalled || grant.reason == .refusalUnconfirmed && grant.dueAt == later)
+            }
+        }
     }
 
     @Test("Failures are counted from the first of the row, and one success ends the row")

@@ -207,7 +207,7 @@ extension StatusSnapshot {
         var facts = [(name: "grants", text: statesInUse.isEmpty ? "none" : statesInUse.joined(separator: ", "))]
         for client in clients {
             let reason = client.breakerReason.map { " (\($0))" } ?? ""
-            let wave = client.isWave ? ", in a wave of invalid_grant" : ""
+            let wave = client.isWave ? ", in a wave of refusals" : ""
             facts.append(("client \(DisplayedText(client.id))", "breaker \(client.breaker.name)\(reason)\(wave)"))
         }
         let workers = (workers ?? []).map(\.id).sorted().joined(separator: ", ")
@@ -240,7 +240,7 @@ extension ClientStatus {
         let probe = nextProbe.map { ", next probe in \($0.inTwoUnits)" } ?? ""
         let rate = (ceiling * 10).rounded() / 10
         let pace = pause.map { "paused for \($0.inTwoUnits)" } ?? "at most \(rate) requests a second"
-        let wave = isWave ? ", in a wave of invalid_grant" : ""
+        let wave = isWave ? ", in a wave of refusals" : ""
         let slowed = isSlowed ? ", slowed" : ""
         return "\(DisplayedText(id)): breaker \(breaker.name)\(reason)\(probe), \(pace)\(slowed)\(wave)"
     }

@@ -74,7 +74,7 @@ extension GrantRetry {
         case .due, .inFlight, .accountDisabled: return nil
         case .awaitingConfirmation:
             let due = grant.dueAt.map { " at \($0.iso8601Seconds)" } ?? ""
-            return "waits for the confirmation of an invalid_grant\(due), which must not come early"
+            return "waits for the confirmation of a refusal\(due), which must not come early"
         case .noRefreshToken: return "does not have a refresh token: the user must sign in again"
         case .ended:
             let reason = grant.reason == .none ? "" : " (\(grant.reason))"

@@ -72,10 +72,10 @@ extension TokenVendingHandler {
     ///
     /// Libraries delete the connection after `invalid_grant`, so it must be final.
     private func orDoubt(_ error: APIError, about userID: String) async throws -> APIError {
-        guard error.code == GrantState.disconnected.rawValue,
+        guard GrantState(rawValue: error.code)?.endsRefreshes == true, let reason = error.reason,
             let wait = try await provider.recallTimeLeft(ofUser: userID)
         else { return error }
-        return .unavailable(reason: GrantReason.invalidGrantUnconfirmed.rawValue, wait: wait)
+        return .unavailable(reason: GrantReason(rawValue: reason).unconfirmed.rawValue, wait: wait)
     }
 }
 

@@ -124,10 +124,10 @@ struct DecisionContext: Sendable {
     /// Returns the health with one more answer that shows if the grant's token is alive.
     ///
     /// Grants that never worked do not count, so that dead tokens which strangers bring cannot look like a wave.
-    func healthRecordingAnswer(isInvalidGrant: Bool) -> ClientHealth {
+    func healthRecordingAnswer(isRefusal: Bool) -> ClientHealth {
         guard grant.isProven else { return health }
         var health = health
-        health.recordAnswer(isInvalidGrant: isInvalidGrant, at: now)
+        health.recordAnswer(isRefusal: isRefusal, at: now)
         return health
     }
 }

@@ -2,25 +2,28 @@ import Base
 import Storage
 import Telemetry
 
-/// The rule about `invalid_grant`, which might say more about Google than about the grant.
+/// The rule about an answer that ends or suspends a grant: it might say more about Google than about the grant.
 extension RefreshRules {
-    /// The wait before an `invalid_grant` in a wave is checked again.
+    /// The wait before a refusal in a wave is checked again.
     static let firstConfirmationAfter: Duration = .seconds(300)
-    /// The times of the confirmations while the rate is unusual, counted from the first `invalid_grant`: most waves
-    /// last for minutes.
+    /// The times of the confirmations while the rate is unusual, counted from the first refusal: most waves last
+    /// for minutes.
     static let confirmationTimes: [Duration] = [firstConfirmationAfter, .seconds(900), .seconds(1_800), maximumDoubt]
-    /// The longest doubt about `invalid_grant` in a wave: a user who left shows as connected no longer than that.
+    /// The longest doubt about a refusal in a wave: a user who left shows as connected no longer than that.
     static let maximumDoubt: Duration = .seconds(3_000)
 
-    /// Ends the grant, unless the client gets more `invalid_grant` than usual and this one is not confirmed yet.
-    func decideInvalidGrant(_ context: DecisionContext) -> RefreshDecision {
+    /// Ends or suspends the grant, unless the client gets more refusals than usual and this one is not confirmed yet.
+    func decideRefusal(_ ending: GrantState, _ reason: GrantReason, _ context: DecisionContext) -> RefreshDecision {
         let (grant, now) = (context.grant, context.now)
-        let isInDoubt =
-            grant.reason == .invalidGrantUnconfirmed || grant.state == .suspended && grant.suspectedSince != nil
+        // Nothing to doubt: a block that goes on, and an account that the worker has looked up itself.
+        if grant.state == ending || reason == .accountMismatch {
+            return end(as: ending, reason, grant, context.healthRecordingAnswer(isRefusal: false), at: now)
+        }
+        let isInDoubt = grant.isInDoubt
         let first = isInDoubt ? min(grant.suspectedSince ?? now, now) : now
 
         // Only first refusals count: the retry of a grant in doubt must not prolong the wave that it waits for.
-        var health = isInDoubt ? context.health : context.healthRecordingAnswer(isInvalidGrant: true)
+        var health = isInDoubt ? context.health : context.healthRecordingAnswer(isRefusal: true)
         // The refusal of a grant that never worked is not recorded. It counts only in the decision about that grant.
         let isUncounted = !grant.isProven && now - first < InvalidGrantRate.span
         let level = health.level(at: now, uncounted: isUncounted ? 1 : 0)
@@ -32,22 +35,23 @@ extension RefreshRules {
             isBelieved = !isEarly && (level == .usual || now - first >= Self.maximumDoubt)
         } else {
             // Another worker can hold the answer that spent the token, and not reach the database for a while.
-            let isAnswerElsewhere = grant.answerLostAt.map { now - $0 < Self.firstConfirmationAfter } ?? false
+            let lostAt = reason == .answerLost ? grant.answerLostAt : nil
+            let isAnswerElsewhere = lostAt.map { now - $0 < Self.firstConfirmationAfter } ?? false
             isBelieved = level == .usual && !isAnswerElsewhere
         }
 
         var decision: RefreshDecision
         if isBelieved {
             if grant.isProven { health.recordEnd(of: grant.id, isConfirmed: isInDoubt, at: now) }
-            decision = end(grant, health, at: now)
+            decision = end(as: ending, reason, grant, health, at: now)
         } else {
-            decision = doubt(grant, health, since: first, isEarly: isEarly, at: now)
+            decision = doubt(reason, grant, health, since: first, isEarly: isEarly, at: now)
             if level == .wave {
                 decision.alarm = (
                     kind: .grantsInDoubt,
                     text: """
-                    Google answers invalid_grant for more grants than usual: each is confirmed for up to 50 minutes before \
-                    it ends; see docs/runbook.md#google-refuses-many-grants
+                    Google refuses more grants than usual: each is confirmed for up to 50 minutes before it ends; see \
+                    docs/runbook.md#google-refuses-many-grants
                     """
                 )
             }
@@ -56,16 +60,34 @@ extension RefreshRules {
         return decision
     }
 
-    /// Ends the grant: the only place where `invalid_grant` does so.
-    private func end(_ stored: Grant, _ health: ClientHealth, at now: Timestamp) -> RefreshDecision {
+    /// Ends or suspends the grant: the only place where a refusal does so.
+    private func end(
+        as ending: GrantState,
+        _ reason: GrantReason,
+        _ stored: Grant,
+        _ health: ClientHealth,
+        at now: Timestamp
+    ) -> RefreshDecision {
         var grant = stored
-        let reason: GrantReason = grant.answerLostAt == nil ? .invalidGrant : .answerLost
-        let events = grant.disconnect(reason: reason, at: now)
-        return RefreshDecision(outcome: .disconnected, grant: grant, events: events, health: health)
+        let outcome: RefreshOutcome
+        let events: [GrantEvent]
+        switch ending {
+        case .suspended:
+            outcome = .suspended
+            events = grant.suspend(reason: reason, probeAt: now + Self.probeSuspendedAfter, at: now)
+        case .reauthRequired:
+            outcome = .reauthRequired
+            events = grant.requireSignIn(reason: reason, at: now)
+        case .disconnected, .active, .retrying:
+            outcome = .disconnected
+            events = grant.disconnect(reason: reason, at: now)
+        }
+        return RefreshDecision(outcome: outcome, grant: grant, events: events, health: health)
     }
 
     /// Keeps the grant until the next confirmation.
     private func doubt(
+        _ reason: GrantReason,
         _ stored: Grant,
         _ health: ClientHealth,
         since first: Timestamp,
@@ -83,7 +105,7 @@ extension RefreshRules {
             // It shows as disconnected already, and must not show as connected because of this refusal.
             grant.postpone(until: next, at: now)
         } else {
-            events = grant.retry(reason: .invalidGrantUnconfirmed, dueAt: next, at: now)
+            events = grant.retry(reason: reason.unconfirmed, dueAt: next, at: now)
         }
         grant.suspect(since: first)
         return RefreshDecision(outcome: .held, grant: grant, events: events, health: health)
@@ -101,8 +123,8 @@ extension RefreshRules {
     /// While other grants of the client are refreshed, the fault is with this grant. The suspicion is stored with the
     /// grant, so any number of foreign tokens can be distinguished from a client fault.
     func decideClientOrForeignToken(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
-        // The only suspicion of a suspended grant is a doubt about an invalid_grant.
-        let isOtherDoubt = stored.grant.reason == .invalidGrantUnconfirmed || stored.grant.state == .suspended
+        // The only suspicion of a suspended grant is a doubt about a refusal.
+        let isOtherDoubt = stored.grant.isInDoubt || stored.grant.state == .suspended
         let since = isOtherDoubt ? nil : stored.grant.suspectedSince
         // A worker with a wrong secret would otherwise end grants that the other workers refresh.
         if let alarm = clientSecretsAlarm(code, stored) {

@@ -120,7 +120,7 @@ package struct RefreshRules: Sendable {
     /// It changes the grant and the health of the context in place, since changes of a copy would copy their arrays.
     func accept(_ tokens: RefreshedTokens, _ context: inout DecisionContext) -> RefreshDecision {
         let now = context.now
-        context.health.recordAnswer(isInvalidGrant: false, at: now)
+        context.health.recordAnswer(isRefusal: false, at: now)
         context.health.provenSuccessAt = now
         context.health.provenClientSecret = context.result.clientSecret
         context.health.refusals = ConsecutiveRefusals()
@@ -173,9 +173,11 @@ package struct RefreshRules: Sendable {
         _ context: DecisionContext
     ) -> RefreshDecision {
         switch verdict {
-        case .invalidGrant: return decideInvalidGrant(context)
-        case .signInRequired(let code): return requireSignIn(GrantReason(rawValue: code), context)
-        case .blocked(let code): return suspend(GrantReason(rawValue: code), context)
+        case .invalidGrant:
+            let isAnswerLost = context.grant.answerLostAt != nil
+            return decideRefusal(.disconnected, isAnswerLost ? .answerLost : .invalidGrant, context)
+        case .signInRequired(let code): return decideRefusal(.reauthRequired, GrantReason(rawValue: code), context)
+        case .blocked(let code): return decideRefusal(.suspended, GrantReason(rawValue: code), context)
         case .clientFault(let code):
             var decision = decideClientFault(code, context)
             if code == "invalid_client" { decision.alarm = clientSecretsAlarm(code, context) }
@@ -195,19 +197,6 @@ package struct RefreshRules: Sendable {
         case .granted, .notSent:
             // `granted` has a case of its own in `Answer`. A request that was not sent changes nothing.
             return context.decision(.unchanged)
-        }
-    }
-
-    private func requireSignIn(_ reason: GrantReason, _ context: DecisionContext) -> RefreshDecision {
-        let health = context.healthRecordingAnswer(isInvalidGrant: false)
-        return context.decision(.reauthRequired, health: health) { $0.requireSignIn(reason: reason, at: context.now) }
-    }
-
-    private func suspend(_ reason: GrantReason, _ context: DecisionContext) -> RefreshDecision {
-        let probeAt = context.now + Self.probeSuspendedAfter
-        let health = context.healthRecordingAnswer(isInvalidGrant: false)
-        return context.decision(.suspended, health: health) {
-            $0.suspend(reason: reason, probeAt: probeAt, at: context.now)
         }
     }
 }

@@ -53,7 +53,7 @@ package struct TokenProvider: Sendable {
 
     /// Returns the remaining time in which a wave can still undo the end of a user's grant, or `nil` if none can.
     ///
-    /// Only the first `invalid_grant` of a grant is undone, and only if no user, operator or event ended the grant too.
+    /// Only the first refusal of a grant is undone, and only if no user, operator or event ended the grant too.
     package func recallTimeLeft(ofUser userID: String) async throws -> Duration? {
         guard let grant = try await store.grant(ofUser: userID), grant.canBeRecalled,
             time.now - grant.since < ClientHealth.recallSpan

@@ -75,24 +75,33 @@ extension Grant {
     }
 
     /// `true` if an answer about this version of the refresh token ended the grant, which has not changed since.
-    package func wasEndedByAnswer(to generation: Int64) -> Bool { canBeRecalled && self.generation == generation + 1 }
-
-    /// `true` if an answer ended the grant and nothing else has happened to it since, so that a wave can undo it.
-    package var canBeRecalled: Bool {
-        state == .disconnected && GrantReason.endedByAnswer.contains(reason) && refreshToken != nil
+    package func wasEndedByAnswer(to generation: Int64) -> Bool {
+        state == .disconnected && canBeRecalled && self.generation == generation + 1
     }
 
-    /// Undoes a disconnection that an answer in a wave caused: the grant is tried again.
+    /// `true` if an answer ended or suspended the grant and nothing else has happened to it since, so that a wave can
+    /// undo it.
+    package var canBeRecalled: Bool {
+        guard refreshToken != nil else { return false }
+        return switch state {
+        case .disconnected: GrantReason.endedByAnswer.contains(reason)
+        case .reauthRequired, .suspended: !GrantReason.ofWorker.contains(reason)
+        case .active, .retrying: false
+        }
+    }
+
+    /// Undoes an end or a suspension that an answer in a wave caused: the grant is tried again.
     package mutating func recall(confirmAt dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
         guard canBeRecalled else { return [] }
+        let former = state
         attempts = 1
         failingSince = now
         suspectedSince = now
-        enter(.retrying, reason: .invalidGrantUnconfirmed, at: now)
+        enter(.retrying, reason: reason.unconfirmed, at: now)
         self.dueAt = dueAt
         // The notice of its end might have been dropped meanwhile.
         refreshToken?.isExpiryNoticed = false
-        return [GrantEvent(of: self, kind: .state, from: .disconnected, at: now)]
+        return [GrantEvent(of: self, kind: .state, from: former, at: now)]
     }
 
     private mutating func end(as ending: GrantState, reason: GrantReason, at now: Timestamp) -> [GrantEvent] {

@@ -202,9 +202,9 @@ extension Grant {
         attempts = min(attempts + 1, 1_000_000)
         failingSince = failingSince ?? now
         lastAttemptAt = now
-        // Another failure ends a doubt about an invalid_grant. Left alone, its time would count as that of the first
-        // refusal of a foreign token.
-        if self.reason == .invalidGrantUnconfirmed { suspectedSince = nil }
+        // Another failure ends a doubt about a refusal. Left alone, its time would count as that of the first refusal
+        // of a foreign token.
+        if GrantReason.inDoubt.contains(self.reason) { suspectedSince = nil }
         enter(.retrying, reason: reason, at: now)
         self.dueAt = dueAt
         return former == state ? [] : [GrantEvent(of: self, kind: .state, from: former, at: now)]

@@ -197,7 +197,7 @@ package enum GrantState: String, CaseIterable, Sendable, Codable {
     case retrying
     /// An administrator or a policy blocks it, and can lift the block: probed once a day. Next: any.
     case suspended
-    /// Only the user can repair it, by signing in again. Next: `active`, when the app brings tokens.
+    /// Only the user can repair it, by signing in again. Next: as for `disconnected`.
     case reauthRequired = "reauth_required"
     /// Ended, because Google said so or the user asked. Next: `active` when the app brings tokens, or `retrying` if the
     /// answer that ended it turns out to be part of a wave.

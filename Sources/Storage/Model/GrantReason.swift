@@ -22,6 +22,14 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     static let endedByAnswer: Set<GrantReason> = [.invalidGrant, .answerLost]
     /// Google said so while the refusal is in doubt: another refresh must confirm it.
     package static let invalidGrantUnconfirmed = GrantReason(rawValue: "invalid_grant_unconfirmed")
+    /// Google gave another code that ends or suspends a grant, and that refusal is in doubt.
+    static let refusalUnconfirmed = GrantReason(rawValue: "refusal_unconfirmed")
+    /// The reasons of grants whose refusal is in doubt.
+    package static let inDoubt: Set<GrantReason> = [.invalidGrantUnconfirmed, .refusalUnconfirmed]
+    /// The reason of a grant while this reason for its end is in doubt.
+    package var unconfirmed: GrantReason {
+        Self.endedByAnswer.contains(self) ? .invalidGrantUnconfirmed : .refusalUnconfirmed
+    }
     /// The access token expired, and the grant does not have a refresh token to get another.
     package static let noRefreshToken = GrantReason(rawValue: "no_refresh_token")
     /// The refresh token belongs to another client.
@@ -45,13 +53,13 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The grant ended so long ago that its tokens and account were deleted.
     package static let forgotten = GrantReason(rawValue: "forgotten")
     /// The reasons of grants that wait for a confirmation, which must not come early.
-    package static let awaitingConfirmation: Set<GrantReason> = [.invalidGrantUnconfirmed, .clientMismatchUnconfirmed]
+    package static let awaitingConfirmation = inDoubt.union([.clientMismatchUnconfirmed])
     /// No reason.
     package static let none = GrantReason(rawValue: "none")
 
     /// The reasons that the worker itself gives, as listed in the documents: any other one is an error code of Google.
     static let ofWorker: [GrantReason] = [
-        .invalidGrant, .answerLost, .invalidGrantUnconfirmed, .noRefreshToken, .clientMismatch,
+        .invalidGrant, .answerLost, .invalidGrantUnconfirmed, .refusalUnconfirmed, .noRefreshToken, .clientMismatch,
         .clientMismatchUnconfirmed, .accountMismatch, .accountUnchecked, .userRequest, .tokenRevoked, .tokensRevoked,
         .accountDisabled, .userDeleted, .forgotten, .none,
     ]

@@ -152,16 +152,16 @@ package enum GrantRetry: String, CaseIterable, Sendable {
         if grant.state.endsRefreshes { return .ended }
         if grant.lease?.isLive(at: leaseTime) ?? false { return .inFlight }
         if grant.refreshToken == nil { return .noRefreshToken }
-        if grant.isInvalidGrantUnconfirmed { return .awaitingConfirmation }
+        if grant.isInDoubt { return .awaitingConfirmation }
         if grant.reason == .accountDisabled && !includesDisabledAccounts { return .accountDisabled }
         return .due
     }
 }
 
 extension Grant {
-    /// `true` if an `invalid_grant` is in doubt: a refresh at the due time is its confirmation.
-    fileprivate var isInvalidGrantUnconfirmed: Bool {
-        reason == .invalidGrantUnconfirmed || state == .suspended && suspectedSince != nil
+    /// `true` if a refusal is in doubt: a refresh at the due time is its confirmation.
+    package var isInDoubt: Bool {
+        GrantReason.inDoubt.contains(reason) || state == .suspended && suspectedSince != nil
     }
 }
 

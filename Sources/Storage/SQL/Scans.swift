@@ -59,7 +59,7 @@ struct ScanQueries: Sendable {
         """
     /// The grants that ``reschedule`` changes.
     static let isOfTheFuture = """
-        id > $2 AND id <= $3 AND due_at IS NOT NULL AND reason <> '\(GrantReason.invalidGrantUnconfirmed.rawValue)'
+        id > $2 AND id <= $3 AND due_at IS NOT NULL AND reason NOT IN (\(GrantReason.inDoubt.sqlList))
             AND (access_obtained_at > $1 OR last_attempt_at > $1)
         """
 }

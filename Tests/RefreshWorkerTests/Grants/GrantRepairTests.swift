@@ -75,7 +75,7 @@ struct GrantRepairTests {
     @Test(
         "retry refuses a grant that cannot be tried, and names its user",
         arguments: [
-            ("user 5", ExitCode.leftForLater, "waits for the confirmation of an invalid_grant"),
+            ("user 5", ExitCode.leftForLater, "waits for the confirmation of a refusal"),
             ("user 6", .userMustAct, "is reauth_required (client_mismatch): the user must sign in again"),
             ("eve", .unknownUser, "no grant of user 'eve' is stored"),
         ]

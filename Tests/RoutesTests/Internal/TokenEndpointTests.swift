@@ -280,7 +280,7 @@ struct TokenEndpointTests {
     }
 
     /// A client whose refreshes succeed, and a proven grant that Google refuses from now on.
-    private func provenFixture() async throws -> VendingFixture {
+    private func provenFixture(_ refusal: RefreshVerdict = .invalidGrant) async throws -> VendingFixture {
         let fixture = try VendingFixture()
         try await fixture.add(accessToken: nil)
         #expect(await fixture.postForm().token == "access-1")
@@ -291,18 +291,24 @@ struct TokenEndpointTests {
             try await fixture.add(user: "u/\(number)", accessToken: nil)
             _ = await fixture.send(user: "u/\(number)")
         }
-        fixture.endpoint.setVerdict(.invalidGrant)
+        fixture.endpoint.setVerdict(refusal)
         return fixture
     }
 
-    @Test("does not say invalid_grant of an end that a wave can still undo, until it cannot")
-    func recallable() async throws {
-        let fixture = try await provenFixture()
+    @Test(
+        "does not say invalid_grant of an end that a wave can still undo, until it cannot",
+        arguments: [
+            (RefreshVerdict.invalidGrant, GrantState.disconnected, "invalid_grant_unconfirmed"),
+            (.signInRequired(code: "invalid_rapt"), .reauthRequired, "refusal_unconfirmed"),
+        ]
+    )
+    func recallable(refusal: RefreshVerdict, state: GrantState, reason: String) async throws {
+        let fixture = try await provenFixture(refusal)
         let calls = fixture.endpoint.calls
         let first = await fixture.postForm()
         #expect(first.error == "503 temporarily_unavailable" && first.header("Retry-After") == "600")
-        #expect(first.description.hasSuffix(": invalid_grant_unconfirmed"))
-        #expect(try await fixture.store.grant(ofUser: "u/1")?.state == .disconnected)
+        #expect(first.description.hasSuffix(": \(reason)"))
+        #expect(try await fixture.store.grant(ofUser: "u/1")?.state == state)
         #expect(fixture.audit.vends.last?["outcome"]?.string == "unavailable")
         fixture.time.advance(by: .milliseconds(599_500))
         let last = await fixture.postForm()

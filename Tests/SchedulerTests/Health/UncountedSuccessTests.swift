@@ -16,7 +16,7 @@ struct UncountedSuccessTests {
     private func health(until now: Timestamp) -> ClientHealth {
         var health = ClientHealth(epoch: "boot")
         for number in 0..<400 {
-            health.recordAnswer(isInvalidGrant: number % 50 == 49, at: now - .seconds(400 - number))
+            health.recordAnswer(isRefusal: number % 50 == 49, at: now - .seconds(400 - number))
         }
         return health
     }
@@ -27,7 +27,7 @@ struct UncountedSuccessTests {
         var (added, single) = (health(until: now), health(until: now))
         single.provenSuccessAt = count == 0 ? nil : now
         single.provenClientSecret = ClientSecretFingerprint(rawValue: count == 0 ? 0 : 7)
-        for _ in 0..<count { single.recordAnswer(isInvalidGrant: false, at: now) }
+        for _ in 0..<count { single.recordAnswer(isRefusal: false, at: now) }
         if count > 0 { _ = added.add([successes(count, at: now)], at: now, instant) }
         #expect(added == single)
     }
@@ -46,7 +46,7 @@ struct UncountedSuccessTests {
         let later = now + .seconds(7_200)
         _ = health.add([successes(20, at: now + .seconds(120))], at: later, instant)
         #expect(health.rate.minutes.last?.answers == 20)
-        health.recordAnswer(isInvalidGrant: true, at: later)
+        health.recordAnswer(isRefusal: true, at: later)
         #expect(health.rate.minutes.map(\.answers) == [1])
     }
 

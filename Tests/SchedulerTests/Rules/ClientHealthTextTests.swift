@@ -43,7 +43,7 @@ struct ClientHealthTextTests {
             outageEndedAt: start - .seconds(9)
         )
         for number in 0..<200 {
-            health.recordAnswer(isInvalidGrant: number.isMultiple(of: 3), at: start + .seconds(number * 10))
+            health.recordAnswer(isRefusal: number.isMultiple(of: 3), at: start + .seconds(number * 10))
         }
         health.recordEnd(of: GrantID(rawValue: 0), isConfirmed: false, at: start + .seconds(2_000))
         health.recordEnd(of: GrantID(rawValue: .max), isConfirmed: false, at: start + .seconds(2_001))
@@ -93,7 +93,7 @@ struct ClientHealthTextTests {
     func size() {
         var health = ClientHealth(epoch: "boot")
         for number in 0..<100_000 {
-            health.recordAnswer(isInvalidGrant: number % 7 == 0, at: start + .milliseconds(number * 10))
+            health.recordAnswer(isRefusal: number % 7 == 0, at: start + .milliseconds(number * 10))
             health.failures.record("http_\(500 + number % 90)", status: 500 + number % 90, at: start)
         }
         #expect(health.stored.count < 1_000, "\(health.stored.count) bytes")

@@ -6,7 +6,40 @@ import Testing
 @testable import Scheduler
 @testable import Storage
 
-@Suite("A wave of invalid_grant")
+/// An answer that ends or suspends a proven grant.
+private struct Refusal: Sendable, CustomTestStringConvertible {
+    var verdict: RefreshVerdict
+    /// The outcome, the state and the reason once it is believed.
+    var outcome: RefreshOutcome
+    var state: GrantState
+    /// The reason while it is in doubt.
+    var unconfirmed: GrantReason
+
+    var testDescription: String { verdict.code }
+}
+
+private let refusals = [
+    Refusal(
+        verdict: .invalidGrant,
+        outcome: .disconnected,
+        state: .disconnected,
+        unconfirmed: .invalidGrantUnconfirmed
+    ),
+    Refusal(
+        verdict: .signInRequired(code: "invalid_rapt"),
+        outcome: .reauthRequired,
+        state: .reauthRequired,
+        unconfirmed: .refusalUnconfirmed
+    ),
+    Refusal(
+        verdict: .blocked(code: "admin_policy_enforced"),
+        outcome: .suspended,
+        state: .suspended,
+        unconfirmed: .refusalUnconfirmed
+    ),
+]
+
+@Suite("A wave of refusals")
 struct WaveTests {
     @Test(
         "is more than a fifth of the last 200 answers, and at least 20",
@@ -73,27 +106,92 @@ struct WaveTests {
         }
         var grant = try Sample.grant()
         _ = fixture.decide(try Sample.granted(), on: &grant)
-        #expect(fixture.health.recentAnswers.answers == [true, false, false, false])
+        #expect(fixture.health.recentAnswers.answers == [true, true, true, false])
     }
 
-    @Test("The answer that shows it recalls the grants that were ended, and is held itself")
-    func recall() throws {
+    @Test("The answer that shows it recalls the grants that were ended, and is held itself", arguments: refusals)
+    fileprivate func recall(refusal: Refusal) throws {
         var fixture = RulesFixture()
         var first = try Sample.grant(1)
-        #expect(fixture.refuse(.invalidGrant, on: &first).outcome == .disconnected, "the first may be a user who left")
+        let believed = fixture.refuse(refusal.verdict, on: &first)
+        #expect(believed.outcome == refusal.outcome && believed.alarm == nil, "the first may be a user who left")
+        #expect(first.state == refusal.state && first.reason.rawValue == refusal.verdict.code)
+        #expect(fixture.health.recallTimeLeft(of: first.id, at: start) == .seconds(600))
         var second = try Sample.grant(2)
-        let held = fixture.refuse(.invalidGrant, on: &second)
+        let held = fixture.refuse(refusal.verdict, on: &second)
         #expect(held.outcome == .held && held.recalls.isEmpty, "two of two are unusual, but may be chance")
         var third = try Sample.grant(3)
-        let decision = fixture.refuse(.invalidGrant, on: &third)
+        let decision = fixture.refuse(refusal.verdict, on: &third)
         #expect(decision.outcome == .held && decision.recalls == [first.id])
-        #expect(third.state == .retrying && third.reason == .invalidGrantUnconfirmed)
+        #expect(decision.alarm?.kind == .grantsInDoubt)
+        #expect(third.state == .retrying && third.reason == refusal.unconfirmed)
         #expect(third.dueAt == start + .seconds(300) && third.suspectedSince == start)
         #expect(third.generation == 3, "a held grant keeps its generation")
+        #expect(first.recall(confirmAt: start + .seconds(300), at: start).map(\.from) == [refusal.state])
+        #expect(first.state == .retrying && first.reason == refusal.unconfirmed && first.suspectedSince == start)
 
         var next = try Sample.grant(4)
-        let fourth = fixture.refuse(.invalidGrant, on: &next)
+        let fourth = fixture.refuse(refusal.verdict, on: &next)
         #expect(fourth.outcome == .held && fourth.recalls.isEmpty, "each grant is recalled once")
+    }
+
+    @Test(
+        "Each refusal is held, and believed once it is confirmed: after the wave, or after 50 minutes",
+        arguments: refusals,
+        [300, 3000]
+    )
+    fileprivate func heldUntilConfirmed(refusal: Refusal, seconds: Int) throws {
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
+        var grant = try Sample.grant()
+        #expect(fixture.refuse(refusal.verdict, on: &grant).alarm?.kind == .grantsInDoubt)
+        if seconds == 300 { fixture.recordAnswers(valid: 200, invalid: 0) }
+        fixture.advance(by: .seconds(10))
+        #expect(fixture.refuse(refusal.verdict, on: &grant).outcome == .held, "a caller asked early")
+        for time in [300, 900, 1800, 3000] where time <= seconds {
+            #expect(grant.state == .retrying && grant.reason == refusal.unconfirmed && grant.generation == 3)
+            #expect(grant.dueAt == start + .seconds(time) && grant.suspectedSince == start)
+            fixture.advance(by: start + .seconds(time) - fixture.now)
+            let decision = fixture.refuse(refusal.verdict, on: &grant)
+            #expect(decision.outcome == (time == seconds ? refusal.outcome : .held))
+        }
+        #expect(grant.state == refusal.state && grant.reason.rawValue == refusal.verdict.code)
+        #expect(grant.dueAt == (refusal.state == .suspended ? fixture.now + .seconds(86_400) : nil))
+        #expect(fixture.health.recallTimeLeft(of: grant.id, at: fixture.now) == nil, "a confirmed end stays")
+    }
+
+    @Test("Another refusal confirms the first one, and its meaning counts")
+    func otherRefusal() throws {
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
+        var grant = try Sample.grant()
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
+        fixture.advance(by: .seconds(300))
+        #expect(fixture.refuse(.blocked(code: "access_denied"), on: &grant).outcome == .held)
+        #expect(grant.reason == .refusalUnconfirmed && grant.suspectedSince == start)
+        fixture.recordAnswers(valid: 200, invalid: 0)
+        fixture.advance(by: .seconds(600))
+        #expect(fixture.refuse(.blocked(code: "access_denied"), on: &grant).outcome == .suspended)
+    }
+
+    @Test("A grant that is blocked already keeps its daily probe, and does not count")
+    func blockedAlready() throws {
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
+        var grant = try Sample.grant(state: .suspended, reason: GrantReason(rawValue: "access_denied"))
+        let decision = fixture.refuse(.blocked(code: "access_denied"), on: &grant)
+        #expect(decision.outcome == .suspended && decision.alarm == nil && decision.events.isEmpty)
+        #expect(grant.dueAt == start + .seconds(86_400))
+        #expect(fixture.health.recentAnswers.answers.last == false)
+    }
+
+    @Test("What the worker itself finds out is not doubted")
+    func otherAccount() throws {
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
+        var grant = try Sample.grant(isProven: false)
+        let decision = fixture.refuse(.signInRequired(code: "account_mismatch"), on: &grant)
+        #expect(decision.outcome == .reauthRequired && grant.reason == .accountMismatch)
     }
 
     @Test("A second invalid_grant is believed after the end of the wave, and after 50 minutes in any case")
@@ -126,9 +224,9 @@ struct WaveTests {
             var fixture = RulesFixture()
             for minute in 0..<600 {
                 for number in 0..<20 {
-                    fixture.health.recordAnswer(isInvalidGrant: false, at: fixture.now)
+                    fixture.health.recordAnswer(isRefusal: false, at: fixture.now)
                     guard share > 0, (20 * minute + number) % share == 0 else { continue }
-                    fixture.health.rate.record(isInvalidGrant: true, at: fixture.now)
+                    fixture.health.rate.record(isRefusal: true, at: fixture.now)
                     fixture.health.recordEnd(of: GrantID(rawValue: 9), isConfirmed: true, at: fixture.now)
                 }
                 fixture.advance(by: .seconds(60))

@@ -53,7 +53,7 @@ private struct Fleet {
                     grants[place].reschedule(to: fixture.now + .seconds(3000))
                 }
                 if case .opened = decision.effect.breakerChange { breakerOpenings += 1 }
-                if decision.outcome == .disconnected || decision.outcome == .reauthRequired {
+                if [.disconnected, .reauthRequired, .suspended].contains(decision.outcome) {
                     ended[place] = fixture.now
                 }
                 for id in decision.recalls {
@@ -111,6 +111,24 @@ struct DoubtTests {
         }
         try fleet.run(for: .seconds(2 * 3600)) { _, _, _ in nil }
         #expect(fleet.ended.isEmpty, "seed \(seed): \(fleet.ended.count) ended, waves at \(began) and \(second)")
+        #expect(fleet.grants.allSatisfy { $0.state == .active })
+    }
+
+    @Test(
+        "A wave of other refusals ends and suspends no grant",
+        arguments: [
+            RefreshVerdict.signInRequired(code: "invalid_rapt"), .blocked(code: "admin_policy_enforced"),
+        ],
+        [0.50, 1]
+    )
+    func otherRefusals(verdict: RefreshVerdict, rate: Double) throws {
+        var fleet = try Fleet(40, seed: 90)
+        try fleet.run(for: .seconds(8 * 3600)) { _, _, _ in nil }
+        // All are due within the wave.
+        for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.fixture.now + .seconds(place)) }
+        try fleet.run(for: .seconds(600)) { _, _, draw in draw < rate ? verdict : nil }
+        try fleet.run(for: .seconds(2 * 3600)) { _, _, _ in nil }
+        #expect(fleet.ended.isEmpty)
         #expect(fleet.grants.allSatisfy { $0.state == .active })
     }
 

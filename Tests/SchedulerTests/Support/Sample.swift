@@ -134,7 +134,7 @@ struct RulesFixture {
 
     /// Records answers about proven grants.
     mutating func recordAnswers(valid: Int, invalid: Int) {
-        for number in 0..<(valid + invalid) { health.recentAnswers.append(isInvalidGrant: number >= valid) }
+        for number in 0..<(valid + invalid) { health.recentAnswers.append(isRefusal: number >= valid) }
     }
 }
 

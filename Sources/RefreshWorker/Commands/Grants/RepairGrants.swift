@@ -17,7 +17,7 @@ extension Command {
             otherwise. Without --state, --client selects the client's grants that are retrying or suspended.
 
             Some grants stay as they are, and are counted: those that a worker refreshes at this moment; those whose \
-            invalid_grant waits for its confirmation, because an early one would defeat it; and those without a \
+            refusal waits for its confirmation, because an early one would defeat it; and those without a \
             refresh token. A grant that ended is not tried again: its user must sign in. Grants that are suspended \
             because a security event disabled the account are tried only with USER or --state suspended.
             """,
@@ -115,7 +115,7 @@ extension Command {
         switch outcome {
         case .due: nil
         case .inFlight: "being refreshed at this moment"
-        case .awaitingConfirmation: "waiting for the confirmation of an invalid_grant"
+        case .awaitingConfirmation: "waiting for the confirmation of a refusal"
         case .accountDisabled: "with a disabled account (use --state suspended to try those)"
         case .noRefreshToken: "without a refresh token"
         case .ended: "ended"

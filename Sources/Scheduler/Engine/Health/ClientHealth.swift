@@ -3,7 +3,7 @@ import Storage
 
 /// The health of one client id, shared by all workers through the store.
 package struct ClientHealth: Hashable, Sendable {
-    /// A grant that an `invalid_grant` ended without confirmation.
+    /// A grant that a refusal ended or suspended without confirmation.
     ///
     /// It is recalled if a wave shows soon after.
     struct UnconfirmedEnd: Hashable, Sendable {
@@ -40,7 +40,7 @@ package struct ClientHealth: Hashable, Sendable {
     /// The kinds of answers without a token that came last.
     var failures: [ClientFailure] = []
 
-    /// Evaluates one more `invalid_grant`.
+    /// Evaluates one more refusal.
     ///
     /// `uncounted` is 1 if it is not among the recorded answers.
     package func level(at now: Timestamp, uncounted: Int = 0) -> InvalidGrantRate.Level {
@@ -48,12 +48,12 @@ package struct ClientHealth: Hashable, Sendable {
     }
 
     /// Records an answer that shows if a token is alive: any success, and the refusals of proven grants.
-    mutating func recordAnswer(isInvalidGrant: Bool, at now: Timestamp) {
-        recentAnswers.append(isInvalidGrant: isInvalidGrant)
-        rate.record(isInvalidGrant: isInvalidGrant, at: now)
+    mutating func recordAnswer(isRefusal: Bool, at now: Timestamp) {
+        recentAnswers.append(isRefusal: isRefusal)
+        rate.record(isRefusal: isRefusal, at: now)
     }
 
-    /// Records that a grant was ended.
+    /// Records that a grant was ended or suspended.
     ///
     /// Without confirmation it can be recalled.
     mutating func recordEnd(of grant: GrantID, isConfirmed: Bool, at now: Timestamp) {
@@ -210,27 +210,27 @@ extension JSONLine {
     }
 }
 
-/// The last answers about one client's proven grants, which distinguish a wave of `invalid_grant` from users who left.
+/// The last answers about one client's proven grants, which distinguish a wave of refusals from users who left.
 ///
-/// If something breaks at Google, or in a configuration, many grants answer `invalid_grant` at once although their
+/// If something breaks at Google, or in a configuration, many grants are refused at once although their
 /// users never revoked anything. Only proven grants count, so an import of dead tokens does not look like a wave.
 struct RecentAnswers: Hashable, Sendable {
     /// The number of answers that are kept.
     static let maximumAnswers = 200
-    /// The smallest number of `invalid_grant` answers in a wave.
+    /// The smallest number of refusals in a wave.
     static let fewestInWave = 20
-    /// A wave has more than one `invalid_grant` in this many answers.
+    /// A wave has more than one refusal in this many answers.
     static let answersPerInvalid = 5
 
-    /// `true` for each answer of `invalid_grant`, the oldest first.
+    /// `true` for each refusal, the oldest first.
     private(set) var answers: [Bool] = []
 
-    mutating func append(isInvalidGrant: Bool) {
+    mutating func append(isRefusal: Bool) {
         if answers.count >= Self.maximumAnswers { answers.removeFirst(answers.count - Self.maximumAnswers + 1) }
-        answers.append(isInvalidGrant)
+        answers.append(isRefusal)
     }
 
-    /// Adds answers that were not `invalid_grant`.
+    /// Adds answers that were not refusals.
     mutating func append(successes count: Int) {
         let added = [Bool](repeating: false, count: min(max(0, count), Self.maximumAnswers))
         answers = Array((answers + added).suffix(Self.maximumAnswers))
@@ -242,7 +242,7 @@ struct RecentAnswers: Hashable, Sendable {
     }
 }
 
-/// The stored form: one character per answer, `-` for `invalid_grant` and `+` for anything else.
+/// The stored form: one character per answer, `-` for a refusal and `+` for anything else.
 extension RecentAnswers {
     fileprivate init(_ stored: JSONValue?) {
         let signs = (stored?.string ?? "").utf8.filter { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }

@@ -13,7 +13,7 @@ package struct ClientStatus: Hashable, Sendable {
     package var isSlowed = false
     /// The remaining time of a pause that the endpoint asked for.
     package var pause: Duration?
-    /// `true` in a wave of `invalid_grant`.
+    /// `true` in a wave of refusals.
     package var isWave = false
     /// The time of the last successful refresh.
     package var lastSuccessAt: Timestamp?

@@ -1,17 +1,19 @@
 import Base
 
-/// The rate at which one client's proven grants answer `invalid_grant`: in the last ten minutes, in the last one to two
-/// thousand answers, and in recent days (the baseline).
+/// The rate at which one client's proven grants are refused: in the last ten minutes, in the last one to two thousand
+/// answers, and in recent days (the baseline).
+///
+/// A refusal is `invalid_grant`, or another answer that ends or suspends a grant.
 ///
 /// The last answers alone do not distinguish a wave of a few per cent from users who left. The comparison with the
 /// usual rate does. The usual rate is computed from grants that ended for good, so a wave whose grants come back does
 /// not raise it.
 package struct InvalidGrantRate: Hashable, Sendable {
-    /// The meaning of the recent answers for one more `invalid_grant`.
+    /// The meaning of the recent answers for one more refusal.
     package enum Level: Hashable, Comparable, Sendable {
         /// As many as usual: the answer is believed at once.
         case usual
-        /// More than usual: no `invalid_grant` is believed until the rate is usual again, or for
+        /// More than usual: no refusal is believed until the rate is usual again, or for
         /// ``RefreshRules/maximumDoubt``.
         case unusual
         /// More than usual, for several grants: those that were ended without confirmation just before are recalled.
@@ -23,7 +25,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
         var since: Int64 = 0
         var answers = 0
         var invalid = 0
-        /// Grants that were ended because `invalid_grant` was believed.
+        /// Grants that were ended or suspended because a refusal was believed.
         var ended = 0
         /// Rotated tokens that arrived too late to be stored.
         var dropped = 0
@@ -32,7 +34,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
     static let minutesKept: Int64 = 10
     static let span: Duration = .seconds(60 * minutesKept)
     static let answersPerBlock = 1_000
-    /// The smallest number of grants in a wave that answered `invalid_grant` for the first time.
+    /// The smallest number of grants in a wave that were refused for the first time.
     static let fewestInWave = 3
     /// The prior: one answer in two hundred is assumed to be usual while a client has few recorded answers.
     private static let prior = (answers: 1_000, ended: 5)
@@ -51,17 +53,17 @@ package struct InvalidGrantRate: Hashable, Sendable {
 
     // MARK: Counting
 
-    mutating func record(isInvalidGrant: Bool, at now: Timestamp) {
+    mutating func record(isRefusal: Bool, at now: Timestamp) {
         count(at: now) {
             $0.answers += 1
-            if isInvalidGrant { $0.invalid += 1 }
+            if isRefusal { $0.invalid += 1 }
         }
         beginBlockIfFull(Self.minute(of: now))
         blocks[blocks.count - 1].answers += 1
-        if isInvalidGrant { blocks[blocks.count - 1].invalid += 1 }
+        if isRefusal { blocks[blocks.count - 1].invalid += 1 }
     }
 
-    /// Counts answers of an earlier time that were not `invalid_grant`.
+    /// Counts answers of an earlier time that were not refusals.
     ///
     /// They count in the current minute if theirs is over: an earlier minute would remove the later ones.
     mutating func record(successes count: Int, at time: Timestamp) {
@@ -130,14 +132,14 @@ package struct InvalidGrantRate: Hashable, Sendable {
 
     // MARK: Evaluation
 
-    /// `true` once the client has got an answer more than ten minutes ago: from then on even a single `invalid_grant`
+    /// `true` once the client has got an answer more than ten minutes ago: from then on even a single refusal
     /// can be unusual.
     ///
     /// Before that the first one is believed, so that an operator who tries the worker out does not have to wait for a
     /// confirmation.
     private var hasBaseline: Bool { baseline.answers > 0 }
 
-    /// Evaluates one more `invalid_grant`.
+    /// Evaluates one more refusal.
     ///
     /// `uncounted` is 1 if it is not among the recorded answers.
     func level(at now: Timestamp, uncounted: Int = 0) -> Level {
