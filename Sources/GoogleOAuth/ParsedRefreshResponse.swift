@@ -33,7 +33,9 @@ extension ParsedRefreshResponse {
             return ParsedRefreshResponse(verdict: .granted(tokens), status: response.status)
         }
         let body = JSONValue.object(in: response.body.reveal())
-        if body == nil || response.status != 200, let recovered = recoverRotatedToken(from: response) { return recovered }
+        if body == nil || response.status != 200, let recovered = recoverRotatedToken(from: response) {
+            return recovered
+        }
         let verdict = verdict(status: response.status, body: body, sent: sent)
         if case .granted = verdict { return ParsedRefreshResponse(verdict: verdict, status: response.status) }
         return ParsedRefreshResponse(
@@ -46,8 +48,8 @@ extension ParsedRefreshResponse {
 
     /// Returns the rotated refresh token of a broken success, if it arrived complete, or `nil` for every other answer.
     ///
-    /// The server has spent the token that was sent, so the new one is kept despite any other flaw: the status is not
-    /// 200, or the body is longer or shorter than announced, is truncated, has an error or continues after its end.
+    /// The server has spent the token that was sent, so the new one is kept despite any other flaw. The status is not
+    /// 200, for example, or the body is truncated, is longer than announced, or has an error.
     private static func recoverRotatedToken(from response: HTTPResponse) -> ParsedRefreshResponse? {
         guard (200..<300).contains(response.status) else { return nil }
         let members = JSONValue.partialObject(in: response.body.reveal())
