@@ -1,4 +1,4 @@
-"""A full disk: at SIGTERM the spill file keeps rotated tokens that arrive, for the next start. A start waits for space."""
+"""A full disk: at SIGTERM the spill file keeps rotated tokens for the next start. A start waits for space."""
 
 import contextlib
 import errno
