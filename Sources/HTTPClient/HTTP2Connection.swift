@@ -28,8 +28,8 @@ final class HTTP2Connection {
     private var pingedAt: BootInstant?
     /// The time since which output waits for a server that does not read.
     private var unsentSince: BootInstant?
-    /// The bytes from the server, without bodies, since the last request began or ended.
-    private var unaskedBytes = 0
+    /// The bytes beside bodies that the server has sent since a request last began or ended.
+    private var overheadBytes = 0
 
     /// The maximum number of requests on one connection at a time, also if the server allows more.
     static let maximumStreams = 100
@@ -39,11 +39,11 @@ final class HTTP2Connection {
     ///
     /// It is larger than the flow-control windows, so it never cuts a response off.
     private static let maximumReadsAtTheEnd = 1024
-    /// The maximum of ``unaskedBytes``.
+    /// The maximum of ``overheadBytes``.
     ///
     /// It bounds the time that a server can take from all others with frames that cost it little, such as PING, empty
     /// DATA and interim responses. A response's headers fit many times.
-    private static let maximumUnaskedBytes = 1_048_576
+    private static let maximumOverheadBytes = 1_048_576
     /// The time without a sign of life after which the server is asked for one, and then given up.
     private static let patience = Duration.seconds(5)
 
@@ -90,7 +90,7 @@ extension HTTP2Connection {
         transfer.isIssued = true
         if isUnused { transfer.opensConnection = true }
         isUnused = false
-        unaskedBytes = 0
+        overheadBytes = 0
         return true
     }
 
@@ -103,7 +103,7 @@ extension HTTP2Connection {
 
     func takeEnded() -> [HTTPTransfer] {
         let ended = session.takeEnded()
-        if !ended.isEmpty { unaskedBytes = 0 }
+        if !ended.isEmpty { overheadBytes = 0 }
         return ended
     }
 
@@ -153,7 +153,7 @@ extension HTTP2Connection {
                 lastSign = now
                 pingedAt = nil
                 input.use(count) { bytes in attempt { () throws(HTTPError) in try session.receive(bytes) } }
-                noteUnasked(count - session.takeBodyBytes())
+                noteOverhead(count - session.takeBodyBytes())
             case .wouldBlock:
                 return
             case .closed:
@@ -166,10 +166,10 @@ extension HTTP2Connection {
         hasMoreInput = loss == nil
     }
 
-    private func noteUnasked(_ count: Int) {
-        unaskedBytes = max(0, unaskedBytes + count)
-        if unaskedBytes > Self.maximumUnaskedBytes {
-            lose(.receiveFailed, "the server sent more than \(Self.maximumUnaskedBytes) bytes beside its responses")
+    private func noteOverhead(_ count: Int) {
+        overheadBytes = max(0, overheadBytes + count)
+        if overheadBytes > Self.maximumOverheadBytes {
+            lose(.receiveFailed, "the server sent more than \(Self.maximumOverheadBytes) bytes beside its responses")
         }
     }
 

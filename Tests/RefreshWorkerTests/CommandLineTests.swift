@@ -116,11 +116,11 @@ struct CommandLineTests {
         ]
     )
     func understood(arguments: [String], expected: String) throws {
-        let invocation = try Command.program.parse(arguments)
-        let options = invocation.options.map { $0.value.isEmpty ? $0.key : "\($0.key)=\($0.value)" }
-        let words = invocation.command.words + invocation.operands + options.sorted()
+        let parsed = try Command.program.parse(arguments)
+        let options = parsed.options.map { $0.value.isEmpty ? $0.key : "\($0.key)=\($0.value)" }
+        let words = parsed.command.words + parsed.operands + options.sorted()
         #expect(words.joined(separator: " ") == expected)
-        #expect(invocation.printsJSON == expected.split(separator: " ").contains("json"))
+        #expect(parsed.printsJSON == expected.split(separator: " ").contains("json"))
     }
 
     @Test("accepts settings before and after the command, in both spellings")
@@ -128,8 +128,8 @@ struct CommandLineTests {
         let arguments = [
             "--database", "a", "grants", "--client-id=x", "list", "--metrics-log", "-", "--client-id", "y",
         ]
-        let invocation = try Command.program.parse(arguments)
-        let flags = invocation.flags.map { "\($0.name.rawValue)=\($0.value)" }
+        let parsed = try Command.program.parse(arguments)
+        let flags = parsed.flags.map { "\($0.name.rawValue)=\($0.value)" }
         #expect(flags == ["database=a", "client-id=x", "metrics-log=-", "client-id=y"])
         let pass = try Command.program.parse(["--run-once"]).flags
         #expect(pass.map(\.name) == [.runOnce] && pass.map(\.value) == ["yes"])

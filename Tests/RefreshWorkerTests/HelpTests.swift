@@ -8,8 +8,8 @@ struct HelpTests {
     static let everyCommand = Command.program.tree.map(\.words)
 
     private static func help(_ words: [String]) throws -> String {
-        let invocation = try Command.program.parse(words + ["--help"])
-        guard let text = invocation.text else {
+        let parsed = try Command.program.parse(words + ["--help"])
+        guard let text = parsed.text else {
             Issue.record("\(words) --help is understood as \(invocation)")
             return ""
         }

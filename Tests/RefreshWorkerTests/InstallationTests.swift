@@ -142,14 +142,14 @@ struct InstallationTests {
         var machine = Self.machine(Installation.file, home: nil)
         machine.environment["REFRESH_WORKER_CONFIG"] = variable
         machine.environment["CREDENTIALS_DIRECTORY"] = credentials
-        let invocation = try Command.program.parse(line.split(separator: " ").map(String.init))
-        machine.flags = invocation.flags.map { ($0.name, $0.value) }
+        let parsed = try Command.program.parse(line.split(separator: " ").map(String.init))
+        machine.flags = parsed.flags.map { ($0.name, $0.value) }
         #expect(Installation.needsUser(for: invocation, with: machine.inputs) == expected)
     }
 
     @Test("does not make root another user on a machine without it")
     func notInstalled() throws {
-        let invocation = try Command.program.parse(["status"])
+        let parsed = try Command.program.parse(["status"])
         #expect(!Installation.needsUser(for: invocation, with: Self.machine().inputs))
     }
 

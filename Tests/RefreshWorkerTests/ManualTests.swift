@@ -81,8 +81,8 @@ struct ManualTests {
         for path in ["docs/g.sqlite", "/srv/my docs/g.sqlite", "{\"database\":\"docs/g.sqlite\"}"] {
             #expect(installed.located(path) == path)
         }
-        let invocation = try Command.program.parse(["--help"], documents: installed)
-        let text = try #require(invocation.text)
+        let parsed = try Command.program.parse(["--help"], documents: installed)
+        let text = try #require(parsed.text)
         #expect(text.contains("/usr/share/doc/refresh-worker/postgres.md") && !text.contains(" docs/"))
     }
 

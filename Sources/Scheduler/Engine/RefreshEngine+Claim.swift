@@ -16,9 +16,9 @@ struct ClaimRequest: Sendable {
 extension RefreshEngine {
     /// Claims the grants of a request and sends those that were claimed.
     ///
-    /// Returns the number of the others: another worker has them, they are revocations that wait, or the store failed. `hasFailed` is `true` if it
-    /// failed in a way that concerns every grant.
-    func claim(_ request: ClaimRequest) async -> (lost: Int, hasFailed: Bool) {
+    /// Returns the number of those that were not sent: another worker has them, they are deferred revocations, or the
+    /// store failed. `hasFailed` is `true` if the failure concerns every grant.
+    func claim(_ request: ClaimRequest) async -> (unsent: Int, hasFailed: Bool) {
         guard !request.ids.isEmpty else { return (0, false) }
         guard state.mayClaim(under: conditions) else { return (abandon(request), false) }
         let leasesEnd = time.sinceBoot + Lease.span
@@ -31,10 +31,10 @@ extension RefreshEngine {
                 takesOver: state.takeoverPause.isOver(at: time.sinceBoot)
             )
             state.takeoverPause.reached(at: time.sinceBoot)
-            let (lost, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
+            let (unsent, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
             execute(actions)
             reportProgress()
-            return (lost, false)
+            return (unsent, false)
         } catch {
             let concernsOneRow = (error as? StoreError)?.mayConcernOneRow ?? false
             let each = state.claimFailed(request, concernsOneRow, at: time.sinceBoot, jitter: random.nextUnit())
@@ -44,13 +44,13 @@ extension RefreshEngine {
                 return (abandon(request), !concernsOneRow)
             }
             // One row that the store cannot read must not keep the others of its batch from being refreshed.
-            var (lost, hasFailed) = (0, false)
+            var (unsent, hasFailed) = (0, false)
             for request in each {
                 let one = hasFailed ? (abandon(request), true) : await claim(request)
-                lost += one.0
+                unsent += one.0
                 hasFailed = one.1
             }
-            return (lost, hasFailed)
+            return (unsent, hasFailed)
         }
     }
 
@@ -95,7 +95,7 @@ extension RefreshEngineState {
         _ grants: [Grant],
         for claim: ClaimRequest,
         leasesEnd: BootInstant
-    ) -> (lost: Int, actions: [EngineAction]) {
+    ) -> (unsent: Int, actions: [EngineAction]) {
         claimBackOff.succeed()
         var sent: [InFlightRefresh] = []
         var abandoned: [GrantID: Int64] = [:]
@@ -115,7 +115,7 @@ extension RefreshEngineState {
                 freeRevocations == 0
             {
                 // Only the claim has shown that it is one.
-                gates[grant.clientID]?.revocations.set(grant.id.rawValue, deadline: dueAt)
+                gates[grant.clientID]?.deferredRevocations.set(grant.id.rawValue, deadline: dueAt)
                 deferred[grant.id] = number
             } else {
                 if grant.revocationAskedAt != nil { freeRevocations -= 1 }

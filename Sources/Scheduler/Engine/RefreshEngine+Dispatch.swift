@@ -9,8 +9,8 @@ extension RefreshEngine {
         while true {
             switch state.nextStep(of: &round, under: conditions) {
             case .claim(let ids, let client, let takenAt):
-                let lost = await claim(state.reserve(ids, dueBy: time.now).claim).lost
-                state.refund(lost, of: client, takenAt: takenAt)
+                let unsent = await claim(state.reserve(ids, dueBy: time.now).claim).unsent
+                state.refund(unsent, of: client, takenAt: takenAt)
             case .askForProbe(let client): await probe(client)
             case .end(let wait): return wait
             }
@@ -102,7 +102,7 @@ extension RefreshEngineState {
             if let pause = claimPause(under: conditions) { return .end(pause) }
             let instant = sharedInstant(at: conditions.instant)
             let count = gates[client]?.queue.count ?? 0
-            if count > 0 || gates[client]?.revocations.isEmpty == false, mayClaim(under: conditions) {
+            if count > 0 || gates[client]?.deferredRevocations.isEmpty == false, mayClaim(under: conditions) {
                 switch gates[client]?.health.breaker.permits(at: instant) {
                 case .wait(let until): round.wait(until - instant)
                 case .probeDue where count > 0:
@@ -157,17 +157,19 @@ extension RefreshEngineState {
 
     /// Removes and returns the deferred revocations of a client that can go now, or else the wait if one is known.
     ///
-    /// They go when no refresh can.
+    /// They are sent only while no refresh of the client can be sent.
     mutating func takeRevocations(of client: String, at instant: BootInstant) -> (ids: [GrantID], wait: Duration?) {
         let shared = sharedInstant(at: instant)
         let free = min(freeRevocationSlots, maximumInFlight - slots.count)
         var ids: [GrantID] = []
         // The lease of one that has a slot is being released. Its end wakes the loop.
-        while ids.count < free, let key = gates[client]?.revocations.first?.key, slots[GrantID(rawValue: key)] == nil {
+        while ids.count < free, let key = gates[client]?.deferredRevocations.first?.key,
+            slots[GrantID(rawValue: key)] == nil
+        {
             guard gates[client]?.pacer.take(upTo: 1, at: shared) == 1 else {
                 return (ids, gates[client]?.pacer.nextAvailable(at: shared))
             }
-            gates[client]?.revocations.remove(key)
+            gates[client]?.deferredRevocations.remove(key)
             ids.append(GrantID(rawValue: key))
         }
         return (ids, nil)

@@ -202,7 +202,7 @@ extension RefreshEngineState {
                 actions.append(.logHold(client: client, isHeld: false))
             }
         case .failed(.invalidGrant, _) where decision.grant?.isProven ?? false:
-            let wasInDoubt = GrantReason.awaitingConfirmation.contains(refresh.grant.reason)
+            let wasInDoubt = GrantReason.mustNotComeEarly.contains(refresh.grant.reason)
             let isHeld =
                 gates[client]?.firstAnswers?.refuse(refresh.grant.id, wasInDoubt: wasInDoubt, at: instant) ?? false
             if isHeld { actions.append(.logHold(client: client, isHeld: true)) }

@@ -62,7 +62,7 @@ extension RefreshEngine {
     /// Sends the revocations that were deferred, which have their share of the slots only.
     private func sendDeferred(of client: String, until end: BootInstant) async {
         await withDiscardingTaskGroup { group in
-            while let left = state.gates[client]?.revocations.count, left > 0 {
+            while let left = state.gates[client]?.deferredRevocations.count, left > 0 {
                 guard time.sinceBoot < end, !state.isStopping else {
                     for _ in 0..<left { passSummary.count(.abandoned) }
                     return
@@ -88,8 +88,8 @@ extension RefreshEngine {
     }
 
     private func claim(_ request: ClaimRequest, of client: String) async {
-        let lost = await claim(request).lost
-        state.refund(lost, of: client, takenAt: time.sinceBoot)
+        let unsent = await claim(request).unsent
+        state.refund(unsent, of: client, takenAt: time.sinceBoot)
     }
 
     private func count(_ completions: [CompletionSignal]) async {

@@ -186,7 +186,7 @@ extension RefreshEngineState {
     /// the user has connected again.
     private func isOpen(_ entry: DueEntry, of client: String) -> Bool {
         slots[entry.id] == nil && !queued.contains(entry.id)
-            && gates[client]?.revocations.deadline(of: entry.id.rawValue) != entry.dueAt
+            && gates[client]?.deferredRevocations.deadline(of: entry.id.rawValue) != entry.dueAt
     }
 
     /// Moves the grants that are due from the window into the queues.

@@ -200,7 +200,7 @@ struct ClientGate: Sendable {
     /// The due grants of this client that wait for the breaker and the pacer, the longest overdue first.
     private(set) var queue: [GrantID] = []
     /// The revocations that were claimed while too many were in flight, by their due time.
-    var revocations = DeadlineHeap()
+    var deferredRevocations = DeadlineHeap()
     /// The last claim: its instant, and its round over the clients.
     private(set) var lastClaim: (at: BootInstant, round: UInt64)?
     /// `nil` for a command, which refreshes what it is asked for.
@@ -254,7 +254,7 @@ struct ClientGate: Sendable {
 ///
 /// A copy of the database, such as a promoted backup or a snapshot of its volume, looks like the database itself. A
 /// worker on a copy sends refresh tokens that the workers on the other one have replaced, and a strict server then ends
-/// these grants. The only sign is that Google refuses proven grants from the first one on. So a worker begins with few
+/// these grants. The only sign is that proven grants get `invalid_grant` from the first one on. So a worker begins with few
 /// requests, and holds the client if all of them are refused.
 struct FirstAnswers: Sendable {
     /// The number of requests before the first success, and of refused grants that hold the client.
@@ -283,7 +283,7 @@ struct FirstAnswers: Sendable {
         return nextTry != nil
     }
 
-    /// Records that a proven grant was refused, and returns `true` if the client is held now.
+    /// Records that a proven grant got `invalid_grant`, and returns `true` if the client is held now.
     ///
     /// A grant that was in doubt before does not count: after a restart in a wave many are refused again.
     mutating func refuse(_ grant: GrantID, wasInDoubt: Bool, at instant: BootInstant) -> Bool {

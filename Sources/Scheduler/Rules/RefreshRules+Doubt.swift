@@ -25,7 +25,7 @@ extension RefreshRules {
         // Only first refusals count: the retry of a grant in doubt must not prolong the wave that it waits for.
         var health = isInDoubt ? context.health : context.healthRecordingAnswer(isRefusal: true)
         // The refusal of a grant that never worked is not recorded. It counts only in the decision about that grant.
-        let isUncounted = !grant.isProven && now - first < InvalidGrantRate.span
+        let isUncounted = !grant.isProven && now - first < RefusalRate.span
         let level = health.level(at: now, uncounted: isUncounted ? 1 : 0)
         let recalls = level == .wave ? health.takeUnconfirmedEnds(at: now) : []
 

@@ -293,7 +293,7 @@ package struct GrantEnding: Hashable, Sendable {
 extension Grant {
     /// `true` if the revocation of a token of the same account ends this grant, which is not to be revoked.
     ///
-    /// A grant that ended a while ago is dead already: its end is not recalled any more.
+    /// A grant that ended an hour ago is dead already. A wave undoes only ends of the last ten minutes.
     fileprivate func isEnded(byRevocationFor clientID: String, at now: Timestamp) -> Bool {
         let isAlive = !state.endsRefreshes || canBeRecalled && now - since < .seconds(3600)
         return isAlive && revocationAskedAt == nil && !hasTokenOfAnotherAccount

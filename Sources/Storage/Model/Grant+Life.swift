@@ -244,7 +244,7 @@ extension Grant {
     ///
     /// A grant that waits for confirmation is left alone: an early retry would defeat the confirmation delay.
     package mutating func probeNow(at now: Timestamp) {
-        guard !state.endsRefreshes, refreshToken != nil, !GrantReason.awaitingConfirmation.contains(reason) else {
+        guard !state.endsRefreshes, refreshToken != nil, !GrantReason.mustNotComeEarly.contains(reason) else {
             return
         }
         dueAt = dueAt.map { min($0, now) } ?? now

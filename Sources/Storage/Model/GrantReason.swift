@@ -20,7 +20,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let answerLost = GrantReason(rawValue: "answer_lost")
     /// The reasons of grants that an `invalid_grant` has ended.
     static let endedByAnswer: Set<GrantReason> = [.invalidGrant, .answerLost]
-    /// Google said so while the refusal is in doubt: another refresh must confirm it.
+    /// Google said `invalid_grant`, and the refusal is in doubt: another refresh must confirm it.
     package static let invalidGrantUnconfirmed = GrantReason(rawValue: "invalid_grant_unconfirmed")
     /// Google gave another code that ends or suspends a grant, and that refusal is in doubt.
     static let refusalUnconfirmed = GrantReason(rawValue: "refusal_unconfirmed")
@@ -53,7 +53,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The grant ended so long ago that its tokens and account were deleted.
     package static let forgotten = GrantReason(rawValue: "forgotten")
     /// The reasons of grants that wait for a confirmation, which must not come early.
-    package static let awaitingConfirmation = inDoubt.union([.clientMismatchUnconfirmed])
+    package static let mustNotComeEarly = inDoubt.union([.clientMismatchUnconfirmed])
     /// No reason.
     package static let none = GrantReason(rawValue: "none")
 

@@ -112,9 +112,9 @@ struct OperatorFixture: Sendable {
 extension CommandContext {
     /// Runs the command of these arguments.
     func run(_ arguments: [String]) async throws -> ExitCode {
-        let invocation = try Command.program.parse(arguments)
+        let parsed = try Command.program.parse(arguments)
         var context = self
-        context.printsJSON = invocation.printsJSON
+        context.printsJSON = parsed.printsJSON
         return try await context.run(invocation)
     }
 }

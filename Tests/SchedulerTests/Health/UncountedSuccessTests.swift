@@ -37,9 +37,9 @@ struct UncountedSuccessTests {
         let now = start + .seconds(86_400)
         var health = health(until: now)
         let answers = health.rate.minutes.map(\.answers)
-        let invalid = health.rate.minutes.map(\.invalid).reduce(0, +)
+        let invalid = health.rate.minutes.map(\.refused).reduce(0, +)
         _ = health.add([successes(10, at: now - .seconds(180)), successes(5, at: now)], at: now, instant)
-        #expect(health.rate.minutes.map(\.invalid).reduce(0, +) == invalid, "no refusal is forgotten")
+        #expect(health.rate.minutes.map(\.refused).reduce(0, +) == invalid, "no refusal is forgotten")
         let counted = health.rate.minutes.map(\.answers).reduce(0, +)
         #expect(counted == answers.reduce(0, +) + 15)
         // Hours later, those that were added late count where they belong.

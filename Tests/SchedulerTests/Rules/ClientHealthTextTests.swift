@@ -103,7 +103,7 @@ struct ClientHealthTextTests {
     func baseline() throws {
         let text = #"{"version":2,"epoch":"boot","rate":{"minutes":"","blocks":"","baseline":"20000/1000/7"}}"#
         let rate = ClientHealth(stored: Array(text.utf8), epoch: "boot").rate
-        #expect(rate.baseline.answers == 1000 && rate.baseline.ended == 7 && rate.baseline.invalid == 0)
+        #expect(rate.baseline.answers == 1000 && rate.baseline.ended == 7 && rate.baseline.refused == 0)
         var line = JSONLine()
         rate.write(into: &line)
         #expect(line.text.contains(#""baseline":"20000/1000/7""#))

@@ -61,8 +61,8 @@ extension CommandContext {
 
     /// Runs a step of the start that needs the database, and retries while the database might become usable.
     ///
-    /// It waits for a server that is away for as long as necessary, and for workers of an older version until a killed
-    /// one counts as dead. If it ended instead, the failed starts would use up systemd's start limit, and systemd would
+    /// It waits as long as necessary for a server that is away or for space on a full disk, and for workers of an older
+    /// version until a killed one counts as dead. If it ended instead, the failed starts would use up systemd's start limit, and systemd would
     /// stop trying. Until the database is usable the worker does not serve. SIGTERM ends it at once.
     func waitingForDatabase<Answer>(
         _ notifier: SystemdNotifier,
@@ -91,8 +91,8 @@ extension CommandContext {
     private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
         switch configuration.database {
         case .file(let path):
-            // A temporary fault of the disk or a lack of descriptors gets the same time. After that systemd restarts
-            // the worker. A full disk is waited for as a server is: who frees space does not think of restarting.
+            // A fault of the disk or a lack of descriptors is waited for as long as a killed worker of an older version.
+            // Then systemd restarts the worker. A full disk has no limit: who frees space does not think of restarting.
             isDiskFull(error, at: path)
                 || [.inUse, .ioFailure].contains(error.code)
                     && time.sinceBoot - began < WorkerReport.lifetime + Self.maximumPause

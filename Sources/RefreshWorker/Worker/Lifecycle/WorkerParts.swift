@@ -11,8 +11,8 @@ struct WorkerParts: Sendable {
     ///
     /// The unit's TimeoutStopSec has room for both.
     static let timeToClose: Duration = .seconds(5)
-    /// The part of it for services that end.
-    private static let timeToEnd: Duration = .seconds(2)
+    /// The part of ``timeToClose`` in which services can end.
+    private static let timeToEndServices: Duration = .seconds(2)
 
     let context: CommandContext
     let store: any Store
@@ -136,7 +136,7 @@ struct WorkerParts: Sendable {
             // If the store fails, each of these would only wait for the same failure.
             if await !engine.isStoreFailing {
                 // A notice whose receiver keeps the client's thread busy does not end.
-                await context.time.wait(atMost: Self.timeToEnd) { await services.value }
+                await context.time.wait(atMost: Self.timeToEndServices) { await services.value }
                 await engine.recordClock()
                 await heartbeat.leave(at: context.time.now)
             }

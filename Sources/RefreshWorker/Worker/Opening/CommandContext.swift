@@ -11,8 +11,8 @@ import Telemetry
 struct CommandContext: Sendable {
     /// The configuration of the start, with the settings that reloads have changed.
     ///
-    /// A reload applies what can change without a second way of starting, all or nothing. Listeners, database and
-    /// endpoints are opened once.
+    /// A reload replaces it as a whole, or not at all. Listeners, database and endpoints are opened once, so a reload does
+    /// not change them.
     let current: Shared<Configuration>
     /// The inputs of the configuration, to resolve it again on SIGHUP.
     let inputs: ConfigurationInputs
@@ -75,9 +75,7 @@ struct CommandContext: Sendable {
         }
     }
 
-    /// Opens the client for refreshes.
-    ///
-    /// Its limit is the engine's in-flight limit and 64 more.
+    /// Opens an HTTP client, by default with the limit for refreshes: the engine's in-flight limit and 64 more.
     func openHTTP(maximumInFlight: Int = EngineConfiguration.defaultMaximumInFlight + 64) throws -> HTTPClient {
         try checkAuthorities()
         var settings = HTTPClient.Configuration(maximumInFlight: maximumInFlight)

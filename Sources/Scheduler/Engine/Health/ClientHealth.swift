@@ -25,7 +25,7 @@ package struct ClientHealth: Hashable, Sendable {
     package var breaker = Breaker()
     package var limits = Pacer.Limits()
     var recentAnswers = RecentAnswers()
-    var rate = InvalidGrantRate()
+    var rate = RefusalRate()
     var unconfirmedEnds: [UnconfirmedEnd] = []
     /// The time of the last refresh of a proven grant of this client.
     package var provenSuccessAt: Timestamp?
@@ -43,7 +43,7 @@ package struct ClientHealth: Hashable, Sendable {
     /// Evaluates one more refusal.
     ///
     /// `uncounted` is 1 if it is not among the recorded answers.
-    package func level(at now: Timestamp, uncounted: Int = 0) -> InvalidGrantRate.Level {
+    package func level(at now: Timestamp, uncounted: Int = 0) -> RefusalRate.Level {
         recentAnswers.isWave ? .wave : rate.level(at: now, uncounted: uncounted)
     }
 
@@ -141,7 +141,7 @@ extension ClientHealth {
             return
         }
         recentAnswers = RecentAnswers(body["window"])
-        rate = InvalidGrantRate(body["rate"])
+        rate = RefusalRate(body["rate"])
         let ends = (body["believed"]?.array ?? []).compactMap { entry -> UnconfirmedEnd? in
             guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let at = entry["at"]?.timestamp else {
                 return nil
@@ -220,7 +220,7 @@ struct RecentAnswers: Hashable, Sendable {
     /// The smallest number of refusals in a wave.
     static let fewestInWave = 20
     /// A wave has more than one refusal in this many answers.
-    static let answersPerInvalid = 5
+    static let answersPerRefusal = 5
 
     /// `true` for each refusal, the oldest first.
     private(set) var answers: [Bool] = []
@@ -237,8 +237,8 @@ struct RecentAnswers: Hashable, Sendable {
     }
 
     var isWave: Bool {
-        let invalid = answers.count { $0 }
-        return invalid >= Self.fewestInWave && invalid * Self.answersPerInvalid > answers.count
+        let refused = answers.count { $0 }
+        return refused >= Self.fewestInWave && refused * Self.answersPerRefusal > answers.count
     }
 }
 

@@ -8,7 +8,7 @@ import Base
 /// The last answers alone do not distinguish a wave of a few per cent from users who left. The comparison with the
 /// usual rate does. The usual rate is computed from grants that ended for good, so a wave whose grants come back does
 /// not raise it.
-package struct InvalidGrantRate: Hashable, Sendable {
+package struct RefusalRate: Hashable, Sendable {
     /// The meaning of the recent answers for one more refusal.
     package enum Level: Hashable, Comparable, Sendable {
         /// As many as usual: the answer is believed at once.
@@ -24,7 +24,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
     struct Counts: Hashable, Sendable {
         var since: Int64 = 0
         var answers = 0
-        var invalid = 0
+        var refused = 0
         /// Grants that were ended or suspended because a refusal was believed.
         var ended = 0
         /// Rotated tokens that arrived too late to be stored.
@@ -56,11 +56,11 @@ package struct InvalidGrantRate: Hashable, Sendable {
     mutating func record(isRefusal: Bool, at now: Timestamp) {
         count(at: now) {
             $0.answers += 1
-            if isRefusal { $0.invalid += 1 }
+            if isRefusal { $0.refused += 1 }
         }
         beginBlockIfFull(Self.minute(of: now))
         blocks[blocks.count - 1].answers += 1
-        if isRefusal { blocks[blocks.count - 1].invalid += 1 }
+        if isRefusal { blocks[blocks.count - 1].refused += 1 }
     }
 
     /// Counts answers of an earlier time that were not refusals.
@@ -149,35 +149,35 @@ package struct InvalidGrantRate: Hashable, Sendable {
         let extra = current.hasBaseline ? uncounted : 0
         let overMinutes = current.level(
             answers: current.minutes.reduce(extra) { $0 + $1.answers },
-            invalid: current.minutes.reduce(extra) { $0 + $1.invalid }
+            refused: current.minutes.reduce(extra) { $0 + $1.refused }
         )
         guard let oldest = current.blocks.first, oldest.since > minute - Self.minutesKept else { return overMinutes }
         let overAnswers = current.level(
             answers: current.blocks.reduce(extra) { $0 + $1.answers },
-            invalid: current.blocks.reduce(extra) { $0 + $1.invalid }
+            refused: current.blocks.reduce(extra) { $0 + $1.refused }
         )
         return max(overMinutes, overAnswers)
     }
 
     /// Allows for chance with 1.5 standard deviations: a needless confirmation costs one request, a missing one the
     /// user's trust.
-    private func level(answers: Int, invalid: Int) -> Level {
+    private func level(answers: Int, refused: Int) -> Level {
         let rate = Double(baseline.ended + Self.prior.ended) / Double(baseline.answers + Self.prior.answers)
         let expected = Self.tolerated * rate * Double(answers)
         let allowance = hasBaseline ? 0.0 : 1.0
-        guard Double(invalid) > expected + 1.5 * expected.squareRoot() + allowance else { return .usual }
-        return invalid >= Self.fewestInWave ? .wave : .unusual
+        guard Double(refused) > expected + 1.5 * expected.squareRoot() + allowance else { return .usual }
+        return refused >= Self.fewestInWave ? .wave : .unusual
     }
 }
 
 /// The stored form: rows of numbers, with slashes between numbers and spaces between rows.
-extension InvalidGrantRate {
+extension RefusalRate {
     init(_ body: JSONValue?) {
         minutes = Self.rows(body?["minutes"]).sorted { $0.since < $1.since }.suffix(Int(Self.minutesKept))
         blocks = Self.rows(body?["blocks"]).sorted { $0.since < $1.since }.suffix(2)
         // The stored row is since/answers/ended.
         let row = Self.rows(body?["baseline"]).first ?? Counts()
-        baseline = Counts(since: row.since, answers: row.answers, ended: row.invalid)
+        baseline = Counts(since: row.since, answers: row.answers, ended: row.refused)
     }
 
     func write(into line: inout JSONLine) {
@@ -187,7 +187,7 @@ extension InvalidGrantRate {
     }
 
     private static func text(_ rows: [Counts]) -> String {
-        rows.map { "\($0.since)/\($0.answers)/\($0.invalid)/\($0.ended)/\($0.dropped)" }.joined(separator: " ")
+        rows.map { "\($0.since)/\($0.answers)/\($0.refused)/\($0.ended)/\($0.dropped)" }.joined(separator: " ")
     }
 
     /// Parses rows.
@@ -201,7 +201,7 @@ extension InvalidGrantRate {
             return Counts(
                 since: found[0],
                 answers: numbers[1],
-                invalid: numbers[2],
+                refused: numbers[2],
                 ended: numbers[3],
                 dropped: numbers[4]
             )
