@@ -46,10 +46,10 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint, CodeEndpoint {
             let response = try await http.send(HTTPRequest("token", token, revocationPattern), beforeSend: mayStillSend)
             let body = response.body.reveal()
             let answer = JSONValue.object(in: body)
-            // A page in HTML is not from Google, but from a proxy or a login page before it.
-            let isGoogles = answer != nil || body.isEmpty
+            // A page in HTML comes from a proxy or a login page before the server.
+            let isPage = body.first { ![0x20, 0x09, 0x0a, 0x0d].contains($0) } == UInt8(ascii: "<")
             switch (response.status, answer?["error"]?.string) {
-            case (200, _) where isGoogles, (400, "invalid_token"): return .done
+            case (200, _) where !isPage, (400, "invalid_token"): return .done
             default: return .failed(.unavailable(code: "http_\(response.status)"))
             }
         } catch  where error.kind == .withheld {

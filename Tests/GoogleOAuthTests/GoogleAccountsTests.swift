@@ -133,7 +133,8 @@ struct GoogleAccountsTests {
     @Test(
         "A revocation counts as done if Google reports the grant as ended",
         arguments: [
-            ("200 OK", "", nil), ("200 OK", "{}", nil), ("200 OK", "<html>Sign in</html>", "http_200"),
+            ("200 OK", "", nil), ("200 OK", "{}", nil), ("200 OK", "OK\n", nil),
+            ("200 OK", "\n<html>Sign in</html>", "http_200"),
             (
                 "400 Bad Request", #"{"error":"invalid_token","error_description":"Token expired or revoked"}"#,
                 nil

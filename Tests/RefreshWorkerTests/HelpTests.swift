@@ -10,7 +10,7 @@ struct HelpTests {
     private static func help(_ words: [String]) throws -> String {
         let parsed = try Command.program.parse(words + ["--help"])
         guard let text = parsed.text else {
-            Issue.record("\(words) --help is understood as \(invocation)")
+            Issue.record("\(words) --help is understood as \(parsed)")
             return ""
         }
         return text

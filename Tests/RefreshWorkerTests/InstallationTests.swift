@@ -144,13 +144,13 @@ struct InstallationTests {
         machine.environment["CREDENTIALS_DIRECTORY"] = credentials
         let parsed = try Command.program.parse(line.split(separator: " ").map(String.init))
         machine.flags = parsed.flags.map { ($0.name, $0.value) }
-        #expect(Installation.needsUser(for: invocation, with: machine.inputs) == expected)
+        #expect(Installation.needsUser(for: parsed, with: machine.inputs) == expected)
     }
 
     @Test("does not make root another user on a machine without it")
     func notInstalled() throws {
         let parsed = try Command.program.parse(["status"])
-        #expect(!Installation.needsUser(for: invocation, with: Self.machine().inputs))
+        #expect(!Installation.needsUser(for: parsed, with: Self.machine().inputs))
     }
 
     @Test("every command that uses files of the service shows --no-switch")

@@ -50,13 +50,16 @@ package struct ExchangedTokens: Sendable {
 
     /// `true` if the user has ended or connected the grant since Google's answer.
     ///
-    /// A connection without a refresh token replaces none of the same account.
+    /// A connection without a refresh token replaces none of the same account. The stored one is older then, and might be
+    /// dead.
     package func isOutdated(by stored: Grant, in transaction: any StoreTransaction) throws -> Bool {
         if let end = stored.endedByUserAt, end > receivedAt { return true }
         guard let connection = try transaction.lastConnection(of: stored.id), connection > receivedAt else {
             return false
         }
-        return stored.refreshToken != nil || stored.owner.isOtherAccount(than: owner)
+        if stored.owner.isOtherAccount(than: owner) { return true }
+        guard let token = stored.refreshToken else { return false }
+        return token.consentedAt.map { $0 >= receivedAt } ?? true
     }
 
     /// Returns the tokens sealed for a grant.

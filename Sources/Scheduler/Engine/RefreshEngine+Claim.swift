@@ -101,7 +101,7 @@ extension RefreshEngineState {
         var abandoned: [GrantID: Int64] = [:]
         var done: [GrantID: Int64] = [:]
         var deferred: [GrantID: Int64] = [:]
-        var freeRevocations = freeRevocationSlots
+        var freeRevocations = grants.contains { $0.revocationAskedAt != nil } ? freeRevocationSlots : 0
         var lost = Set(claim.ids)
         for grant in grants {
             guard let number = grant.lease?.claim else { continue }

@@ -115,9 +115,12 @@ extension RefreshEngineState {
                         return .claim(ids, client: client, takenAt: conditions.instant)
                     }
                     round.wait(wait)
-                    let (ids, pause) = takeRevocations(of: client, at: conditions.instant)
-                    if !ids.isEmpty { return .claim(ids, client: client, takenAt: conditions.instant) }
-                    round.wait(pause)
+                    // What the pace gives while refreshes gather is theirs.
+                    if count == 0 || gates[client]?.pause(Self.gatheringTime, at: conditions.instant) == .zero {
+                        let (ids, pause) = takeRevocations(of: client, at: conditions.instant)
+                        if !ids.isEmpty { return .claim(ids, client: client, takenAt: conditions.instant) }
+                        round.wait(pause)
+                    }
                 }
             }
             round.clients.removeFirst()
@@ -159,6 +162,7 @@ extension RefreshEngineState {
     ///
     /// They are sent only while no refresh of the client can be sent.
     mutating func takeRevocations(of client: String, at instant: BootInstant) -> (ids: [GrantID], wait: Duration?) {
+        guard gates[client]?.deferredRevocations.isEmpty == false else { return ([], nil) }
         let shared = sharedInstant(at: instant)
         let free = min(freeRevocationSlots, maximumInFlight - slots.count)
         var ids: [GrantID] = []

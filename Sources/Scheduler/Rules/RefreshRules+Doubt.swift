@@ -30,15 +30,11 @@ extension RefreshRules {
         let recalls = level == .wave ? health.takeUnconfirmedEnds(at: now) : []
 
         let isEarly = isInDoubt && !(grant.dueAt.map { $0 <= now } ?? true)
-        let isBelieved: Bool
-        if isInDoubt {
-            isBelieved = !isEarly && (level == .usual || now - first >= Self.maximumDoubt)
-        } else {
-            // Another worker can hold the answer that spent the token, and not reach the database for a while.
-            let lostAt = reason == .answerLost ? grant.answerLostAt : nil
-            let isAnswerElsewhere = lostAt.map { now - $0 < Self.firstConfirmationAfter } ?? false
-            isBelieved = level == .usual && !isAnswerElsewhere
-        }
+        // Another worker can hold the answer that spent the token, and not reach the database for a while.
+        let lostAt = reason == .answerLost ? grant.answerLostAt : nil
+        let isAnswerElsewhere = lostAt.map { now - $0 < Self.firstConfirmationAfter } ?? false
+        let isBelieved =
+            !isEarly && !isAnswerElsewhere && (level == .usual || isInDoubt && now - first >= Self.maximumDoubt)
 
         var decision: RefreshDecision
         if isBelieved {

@@ -293,9 +293,15 @@ package struct GrantEnding: Hashable, Sendable {
 extension Grant {
     /// `true` if the revocation of a token of the same account ends this grant, which is not to be revoked.
     ///
-    /// A grant that ended an hour ago is dead already. A wave undoes only ends of the last ten minutes.
+    /// A grant that Google ended an hour ago is dead already. A wave undoes only ends of the last ten minutes.
     fileprivate func isEnded(byRevocationFor clientID: String, at now: Timestamp) -> Bool {
-        let isAlive = !state.endsRefreshes || canBeRecalled && now - since < .seconds(3600)
+        let isAlive =
+            switch state {
+            case .active, .retrying, .suspended: true
+            // Google asks for the user, or the client id is wrong: the token itself might live.
+            case .reauthRequired: refreshToken != nil
+            case .disconnected: canBeRecalled && now - since < .seconds(3600)
+            }
         return isAlive && revocationAskedAt == nil && !hasTokenOfAnotherAccount
             && GoogleProject.isShared(self.clientID, clientID)
     }

@@ -115,7 +115,7 @@ extension CommandContext {
         let parsed = try Command.program.parse(arguments)
         var context = self
         context.printsJSON = parsed.printsJSON
-        return try await context.run(invocation)
+        return try await context.run(parsed)
     }
 }
 

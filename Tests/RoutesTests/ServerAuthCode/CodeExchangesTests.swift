@@ -165,9 +165,14 @@ struct CodeExchangesTests {
         #expect(try await fixture.grant()?.state == .disconnected)
     }
 
-    @Test("of two devices that connect one account at once, both are told that it is connected")
-    func twoDevices() async throws {
+    @Test(
+        "of two devices that connect one account at once, both are told that it is connected, and the newest token stays",
+        arguments: ["1//fast", nil]
+    )
+    func twoDevices(fastToken: String?) async throws {
         let fixture = try fixture()
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//dead")
+        fixture.time.advance(by: .seconds(1))
         fixture.codes.grant("4/0A")
         fixture.codes.hold()
         async let slow = fixture.connect("ya29.jane", code: "4/0A")
@@ -177,11 +182,11 @@ struct CodeExchangesTests {
         try await poll(until: { fixture.store.failed == 1 })
         await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
         fixture.time.advance(by: .milliseconds(100))
-        let fast = try await fixture.connect("ya29.jane", refreshToken: "1//fast")
+        let fast = try await fixture.connect("ya29.jane", refreshToken: fastToken)
         #expect(fast.status == 201)
         fixture.time.advance(by: .seconds(1))
         #expect(try await slow.status == 201)
-        #expect(try await fixture.refreshToken() == "1//fast")
+        #expect(try await fixture.refreshToken() == fastToken ?? "1//server")
         #expect(fixture.codes.revoked.isEmpty)
     }
 

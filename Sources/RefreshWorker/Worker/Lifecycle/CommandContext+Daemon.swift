@@ -103,7 +103,7 @@ extension CommandContext {
     /// SQLite calls it an input or output error if there is no space for the index of its log.
     private func isDiskFull(_ error: StoreError, at path: String) -> Bool {
         guard error.code == .ioFailure else { return error.code == .diskFull }
-        guard let free = try? FileStatus.freeSpace(at: path.parentFolder) else { return false }
+        guard let free = try? FileStatus.freeSpace(at: FileStatus.absolute(path).parentFolder) else { return false }
         return free < 1 << 20
     }
 
