@@ -241,6 +241,21 @@ struct WaveTests {
         }
     }
 
+    @Test("A grant in doubt does not end while another worker can hold the answer that spent its token")
+    func answerElsewhere() throws {
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
+        var grant = try Sample.grant()
+        _ = fixture.refuse(.invalidGrant, on: &grant)
+        fixture.recordAnswers(valid: 200, invalid: 0)
+        fixture.advance(by: .seconds(300))
+        grant.recordLostAnswer(at: fixture.now)
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
+        fixture.advance(by: .seconds(600))
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
+        #expect(grant.reason == .answerLost)
+    }
+
     @Test("A caller before the confirmation is due does not count as one")
     func askedEarly() throws {
         var fixture = RulesFixture()

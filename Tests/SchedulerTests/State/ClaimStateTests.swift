@@ -187,6 +187,11 @@ struct ClaimStateTests {
         #expect(fixture.firstStep().isEnd, "two are in flight")
         _ = try fixture.commit([actions.sent[0]])
         #expect(fixture.firstStep().claimed == [3])
+        _ = try fixture.commit([actions.sent[1]])
+        fixture.queue(5...5)
+        #expect(fixture.firstStep().wait == RefreshEngineState.gatheringTime, "the pace is for refreshes that gather")
+        fixture.passGathering()
+        #expect(fixture.firstStep().claimed == [5])
 
         // The user has connected again, so it is due at another time.
         fixture.pass(.seconds(10))
