@@ -199,14 +199,18 @@ final class TransferLoop {
 /// It decides which request starts or expires, and has no other effects than on their stages.
 struct TransferQueue {
     let maximumInFlight: Int
-    private(set) var transfers: [UInt64: HTTPTransfer] = [:]
+    private var transfers: [UInt64: HTTPTransfer] = [:]
     /// The numbers of the waiting requests in the order of submission, and of some that have since started or ended.
-    private(set) var queue: [UInt64] = []
-    private(set) var queueStart = 0
+    private var queue: [UInt64] = []
+    private var queueStart = 0
     private(set) var inFlight = 0
-    private(set) var lastNumber: UInt64 = 0
+    private var lastNumber: UInt64 = 0
     /// A lower bound of all deadlines.
-    private(set) var earliestDeadline: BootInstant?
+    private var earliestDeadline: BootInstant?
+
+    init(maximumInFlight: Int) {
+        self.maximumInFlight = maximumInFlight
+    }
 
     var waiting: Int { transfers.count - inFlight }
 

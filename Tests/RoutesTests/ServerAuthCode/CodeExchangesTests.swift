@@ -17,6 +17,17 @@ struct CodeExchangesTests {
         return fixture
     }
 
+    /// Waits for the exchange that is held, lets it go on, and returns while its tokens wait for the second try to store
+    /// them.
+    private func failFirstCommit(of fixture: AccountFixture) async throws {
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        fixture.store.failTransactions(1, with: .ioFailure)
+        fixture.codes.release()
+        try await poll(until: { fixture.store.failed == 1 })
+        await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
+        fixture.time.advance(by: .milliseconds(100))
+    }
+
     @Test("the same code gets the first response for a minute")
     func repeated() async throws {
         let fixture = try fixture()
@@ -152,12 +163,7 @@ struct CodeExchangesTests {
         fixture.codes.grant("4/0A")
         fixture.codes.hold()
         async let response = fixture.connect("ya29.jane", code: "4/0A")
-        try await poll(until: { fixture.codes.exchanged.count == 1 })
-        fixture.store.failTransactions(1, with: .ioFailure)
-        fixture.codes.release()
-        try await poll(until: { fixture.store.failed == 1 })
-        await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
-        fixture.time.advance(by: .milliseconds(100))
+        try await failFirstCommit(of: fixture)
         let token = fixture.token(ofUser: "42")
         #expect(try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: token).status == 200)
         fixture.time.advance(by: .seconds(1))
@@ -176,12 +182,7 @@ struct CodeExchangesTests {
         fixture.codes.grant("4/0A")
         fixture.codes.hold()
         async let slow = fixture.connect("ya29.jane", code: "4/0A")
-        try await poll(until: { fixture.codes.exchanged.count == 1 })
-        fixture.store.failTransactions(1, with: .ioFailure)
-        fixture.codes.release()
-        try await poll(until: { fixture.store.failed == 1 })
-        await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
-        fixture.time.advance(by: .milliseconds(100))
+        try await failFirstCommit(of: fixture)
         let fast = try await fixture.connect("ya29.jane", refreshToken: fastToken)
         #expect(fast.status == 201)
         fixture.time.advance(by: .seconds(1))

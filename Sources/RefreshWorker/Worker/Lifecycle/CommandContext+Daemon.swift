@@ -62,8 +62,9 @@ extension CommandContext {
     /// Runs a step of the start that needs the database, and retries while the database might become usable.
     ///
     /// It waits as long as necessary for a server that is away or for space on a full disk, and for workers of an older
-    /// version until a killed one counts as dead. If it ended instead, the failed starts would use up systemd's start limit, and systemd would
-    /// stop trying. Until the database is usable the worker does not serve. SIGTERM ends it at once.
+    /// version until a killed one counts as dead. If it ended instead, the failed starts would use up systemd's start
+    /// limit, and systemd would stop trying. Until the database is usable the worker does not serve. SIGTERM ends it at
+    /// once.
     func waitingForDatabase<Answer>(
         _ notifier: SystemdNotifier,
         _ body: () async throws -> Answer
@@ -103,8 +104,13 @@ extension CommandContext {
     /// SQLite calls it an input or output error if there is no space for the index of its log.
     private func isDiskFull(_ error: StoreError, at path: String) -> Bool {
         guard error.code == .ioFailure else { return error.code == .diskFull }
-        guard let free = try? FileStatus.freeSpace(at: FileStatus.absolute(path).parentFolder) else { return false }
-        return free < 1 << 20
+        do {
+            return try FileStatus.freeSpace(at: FileStatus.absolute(path).parentFolder) < 1 << 20
+        } catch {
+            // The wait then has its limit, and ends with the database's own error.
+            diagnostics.debug("free space", ["error": "\(error)"])
+            return false
+        }
     }
 
     private func extendStart(_ notifier: SystemdNotifier, while status: String) {
