@@ -113,6 +113,22 @@ struct ConfigurationProblemTests {
         #expect(error.exitCode.rawValue == 78)
     }
 
+    /// A line of a file that is no configuration, and the secret part of it.
+    @Test(
+        "of a file that was named by mistake is reported without its content",
+        arguments: [
+            ("k20261129 Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE=", "Zm9vYmFyYmF6"),
+            ("whsec_c2VjcmV0IG9mIG5vdGljZXM=", "c2VjcmV0"),
+            ("postgres://worker:hunter2@db.example/grants?sslmode=require", "hunter2"),
+            ("AbCdEfGhIjKlMnOp=", "AbCdEf"),
+        ]
+    )
+    func hidesForeignFile(line: String, secret: String) {
+        let complaints = TestMachine(file: line).complaints
+        #expect(complaints == ["/etc/worker.conf:1: is not a setting; refresh-worker --help lists the settings"])
+        #expect(complaints.allSatisfy { !$0.contains(secret) })
+    }
+
     @Test("is reported without values that look like secrets", arguments: CredentialSamples.all)
     func hidesSecrets(secret: String) {
         for name in Setting.Name.allCases {

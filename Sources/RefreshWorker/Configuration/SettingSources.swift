@@ -134,18 +134,31 @@ struct SettingSources {
     }
 
     /// Returns the setting of a key, or records a problem for an unknown one.
+    ///
+    /// A file that was named by mistake can hold secrets: the line of a key ring, a database URL or a PEM key is a
+    /// "key" up to its first `=`. So an unknown key of a file is only shown if it resembles a setting's name.
     private mutating func recognise(_ key: String, origin: String, isNamedByOrigin: Bool) -> Setting.Name? {
         if key.isSharedName { return .clientID }
         if let name = Setting.Name.allCases.first(where: { $0.environmentName == key }) { return name }
-        let names = Setting.Name.allCases.map(\.environmentName) + [Setting.sharedClientIDName]
-        // The most likely mistakes are a key without the prefix, or one spelled like the flag.
-        let asVariable = key.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
-        let nearest =
-            names.first { $0 == Setting.environmentPrefix + asVariable } ?? key.nearest(among: names)
-        let hint = nearest.map { "; did you mean \($0)?" } ?? "; refresh-worker --help lists the settings"
+        guard let meant = Self.settingMeant(by: key) else {
+            problems.append(
+                .init(origin: origin, message: "is not a setting; refresh-worker --help lists the settings")
+            )
+            return nil
+        }
         let shown = isNamedByOrigin ? "" : "\(DisplayedText(key)) "
-        problems.append(.init(origin: origin, message: "\(shown)is not a setting\(hint)"))
+        problems.append(.init(origin: origin, message: "\(shown)is not a setting; did you mean \(meant)?"))
         return nil
+    }
+
+    /// Returns the variable that an unknown key probably means.
+    ///
+    /// The most likely mistakes are a key without the prefix, or one spelled like the flag.
+    private static func settingMeant(by key: String) -> String? {
+        let names = Setting.Name.allCases.map(\.environmentName) + [Setting.sharedClientIDName]
+        let asVariable = key.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
+        if let prefixed = names.first(where: { $0 == Setting.environmentPrefix + asVariable }) { return prefixed }
+        return key.nearest(among: names)
     }
 }
 
