@@ -41,6 +41,7 @@ AWS = r"""#!/bin/sh
 ask() { curl -sS --fail -H "X-Amz-Target: secretsmanager.$1" --data-binary @- "$FORMER/"; echo; }
 case "$1 $2" in
 'dynamodb scan')
+    if [ -e scan-fails ]; then echo '[]'; exit 254; fi
     curl -sS --fail "$FORMER/scan?name=UserID&name=Email&name=Name&name=CreatedOn&name=CreatedAt" ;;
 'secretsmanager list-secrets')
     jq -n --arg prefix "${4#Key=name,Values=}" '{Filters: [{Key: "name", Values: [$prefix]}]}' |
@@ -184,9 +185,13 @@ def move(fixture, database, crowd, closing):
     assert f"{EACH + 3} read: {EACH + 3} stored, 0 completed, 0 replaced, 0 kept, 0 unchanged, 0 bad" in output, (
         "the import of users stores all of them"
     )
+    # This user signs up between the scan and the copy of the secrets, and deletes the account before the second scan.
+    passing = paypulse.sign_up(10_010)
+    paypulse.connect(passing, fixture.sandbox.call("/control/grants", {"count": 1, "prefix": "passing"})[0])
+    leaving.append(passing)
     imported_at = time.time()
     output = amazon.follow("grants")
-    assert f"{EACH} secrets: {EACH} stored, 0 replaced, 0 kept, 0 bad" in output, (
+    assert f"{EACH + 1} secrets: {EACH + 1} stored, 0 replaced, 0 kept, 0 bad" in output, (
         "the import of secrets stores all of them"
     )
     lasting = {
@@ -256,6 +261,12 @@ def move(fixture, database, crowd, closing):
     assert f"{EACH + LATE + 3} read: " in output and ", 0 bad" in output, (
         "the later import reads all users of the former backend"
     )
+    (amazon.folder / "scan-fails").touch()
+    for section in ["again", "gone", "deleted"]:
+        output = amazon.follow(section)
+    assert "nobody was deleted" in output, "a second scan that fails deletes nobody"
+    assert fixture.states() == {"active": EACH + 1}, "a second scan that fails ends no grant"
+    (amazon.folder / "scan-fails").unlink()
     output = amazon.follow("again")
     assert f"{EACH + LATE} read: " in output and ", 0 bad" in output, "the later import reads all users of PayPulse"
     assert f"{EACH + LATE} secrets: {LATE} stored, 0 replaced" in output, "the later import stores the late secrets"
@@ -264,7 +275,14 @@ def move(fixture, database, crowd, closing):
     )
     for phone in late:
         phone.is_copied = phone.may_restart = True
-    amazon.follow("deleted")
+    output = amazon.follow("gone")
+    assert f"4 of {EACH + 4} users have deleted their account" in output, "the document counts those who are gone"
+    output = amazon.follow("deleted")
+    assert output.count("deleted user") == len(leaving), "each account that is gone is deleted here"
+    for user in leaving:
+        stored = fixture.rows("SELECT email, deleted_until FROM users WHERE user_id = ?", user)
+        assert [row["email"] for row in stored] == [None], "a deleted user's data is gone"
+        assert stored[0]["deleted_until"], "the deletion is remembered"
     assert (amazon.folder / "ids-after").read_text().split() == sorted([*payers, *late_payers]), (
         "the later scan finds every id"
     )
@@ -284,7 +302,7 @@ def move(fixture, database, crowd, closing):
     assert f"{EACH + LATE + 3} read: 0 to store, 0 to complete, " in output and ", 0 bad" in output, (
         "a repeated import changes no user of PayPulse"
     )
-    assert fixture.states() == {"active": EACH + LATE}, "every grant is active"
+    assert fixture.states() == {"active": EACH + LATE, "disconnected": 1}, "every grant of a living user is active"
     late_by = observer.stop()
     assert not late_by, "no grant's token expires"
 
