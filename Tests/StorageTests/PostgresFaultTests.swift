@@ -196,7 +196,8 @@ struct PostgresFaultTests {
                 }
                 return await group.reduce(into: []) { $0.append($1 ?? "") }
             }
-            #expect(messages.allSatisfy { $0.contains("a default_pool_size of at least 8") }, "\(messages)")
+            let advice = "a default_pool_size of at least \(ServerFacts.maximumWorkerConnections)"
+            #expect(messages.allSatisfy { $0.contains(advice) }, "\(messages)")
             await store.close()
             var facts = try await ServerFacts.read(try DatabaseAddress(url: url), time: SystemTime())
             await facts.countPooledConnections(to: try DatabaseAddress(url: url))

@@ -1,4 +1,4 @@
-package import Base
+import Base
 
 extension SQLQuery {
     fileprivate static let acceptsWrites = SQLQuery(
@@ -67,6 +67,8 @@ extension PostgresStore {
 
     /// The time for a query that reads a whole table: the server takes a while for ten million rows.
     private static let wholeTableTimeout: Duration = .seconds(900)
+    /// The time for a query that steps over the dead entries of the due index: millions, while a transaction is old.
+    private static let surveyTimeout: Duration = .seconds(60)
 
     var databaseName: String { "\(address)".capitalizedFirst }
 
@@ -75,8 +77,13 @@ extension PostgresStore {
         by reader: SQLReader,
         _ read: @escaping @Sendable (_ position: Int, _ row: inout PostgresRow) throws(StoreError) -> Element
     ) async throws(StoreError) -> [Element] {
-        let queue = reader == .single ? self.reader : scanner
-        let timeout = reader == .wholeTable ? Self.wholeTableTimeout : nil
+        let (queue, timeout): (PostgresConnectionQueue, Duration?) =
+            switch reader {
+            case .single: (self.reader, nil)
+            case .scan: (scanner, nil)
+            case .survey: (surveyor, Self.surveyTimeout)
+            case .wholeTable: (scanner, Self.wholeTableTimeout)
+            }
         return try await queue.run(timeout: timeout) { connection, deadline throws(StoreError) in
             var batch = StatementBatch(queryUntil: deadline)
             let first = batch.entries.count
@@ -209,30 +216,4 @@ extension PostgresStore {
             """
         }
     )
-
-    private static let entries = "SELECT due_at, grant_id FROM refresh_worker.grant_schedule WHERE client_id = $1"
-    static let due = SQLQuery("due", "\(entries) AND due_at <= $2 ORDER BY due_at, grant_id LIMIT $3")
-    static let dueAfter = SQLQuery(
-        "due after a cursor",
-        """
-        \(entries) AND due_at <= $2 AND (due_at, grant_id) > ($4::bigint, $5::bigint)
-        ORDER BY due_at, grant_id LIMIT $3
-        """
-    )
-
-    package func due(
-        ofClient clientID: String,
-        by limit: Timestamp,
-        after cursor: DueEntry?,
-        atMost count: Int
-    ) async throws -> [DueEntry] {
-        let values: [SQLValue] = [.text(clientID), .time(limit), .limit(count)]
-        let statement =
-            if let cursor {
-                SQLStatement(Self.dueAfter, values + [.time(cursor.dueAt), .integer(cursor.id.rawValue)])
-            } else {
-                SQLStatement(Self.due, values)
-            }
-        return try await rows(statement, by: .scan, DueEntry.read)
-    }
 }

@@ -4,8 +4,8 @@ import Synchronization
 /// Grants, users and sessions in a PostgreSQL database that any number of workers share.
 ///
 /// Each of a few connections has a queue of its own: one for the results of refreshes, one for all other transactions,
-/// one for leases and other short writes, two for reads of single grants, one for scans, and one for the readiness
-/// check. So a result does not wait behind requests from outside, and a caller that waits for a token does not wait
+/// one for leases and other short writes, two for reads of single grants, one for scans, one for statistics, and one for
+/// the readiness check. So a result does not wait behind requests from outside, and a caller that waits for a token does not wait
 /// behind a scan. A connection is opened when a call needs it, and again after it was lost.
 ///
 /// An advisory lock allows one transaction at a time, over all workers: those that decide by the health of a client
@@ -29,24 +29,31 @@ package final class PostgresStore: SQLStore {
     /// The check that results can be stored: in a queue with other calls it would wait as long as they do.
     let checking: PostgresConnectionQueue
     let scanner: PostgresConnectionQueue
+    /// Statistics, and full looks at the due index: the scan does not wait for them.
+    let surveyor: PostgresConnectionQueue
     private let readers: [PostgresConnectionQueue]
     /// Ends the streams of changes, or `nil` once the store is closed.
     let listeners = Mutex<[@Sendable () -> Void]?>([])
     let connector: Connector
     let newestServer: NewestServer
+    /// The marks of the clients whose scans are slow.
+    let dueMarks = Mutex<[String: DueMark]>([:])
+    let slowScan: Duration
 
     /// Connects and brings the schema up to date, or throws if that does not succeed within `timeout`.
     ///
     /// `clock` can be in use already. `timeout` is the time that a call can take before it fails with
     /// ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the
-    /// backend go to the outbox. `leaseClock` replaces the database's clock in tests.
+    /// backend go to the outbox. `leaseClock` replaces the database's clock in tests. After a scan that takes longer than
+    /// `slowScan` the next ones begin at a mark.
     package init(
         at address: DatabaseAddress,
         clock: DatabaseClock,
         random: any RandomSource = SystemRandom(),
         timeout: Duration = .seconds(10),
         keepsNotices: Bool = false,
-        leaseClock: (any TimeSource)? = nil
+        leaseClock: (any TimeSource)? = nil,
+        slowScan: Duration = DueMark.slowScan
     ) async throws(StoreError) {
         bootID = try SystemTime.requireBootID()
         self.address = address
@@ -55,6 +62,7 @@ package final class PostgresStore: SQLStore {
         self.random = random
         self.keepsNotices = keepsNotices
         self.leaseClock = leaseClock
+        self.slowScan = slowScan
         newestServer = NewestServer()
         connector = Connector(to: address, newestServer: newestServer)
         let queue = { [connector] (name: String) in
@@ -65,6 +73,7 @@ package final class PostgresStore: SQLStore {
         leasing = queue("leasing")
         checking = queue("checking")
         scanner = queue("scanner")
+        surveyor = queue("surveyor")
         readers = [queue("reader-1"), queue("reader-2")]
         await connector.survey()
         do throws(StoreError) {
@@ -131,7 +140,7 @@ package final class PostgresStore: SQLStore {
             return endings ?? []
         }
         for end in endings { end() }
-        for queue in [writer, results, leasing, checking, scanner] + readers { await queue.close() }
+        for queue in [writer, results, leasing, checking, scanner, surveyor] + readers { await queue.close() }
     }
 
     /// Runs a batch.

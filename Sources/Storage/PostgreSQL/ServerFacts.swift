@@ -35,7 +35,7 @@ package struct ServerFacts: Hashable, Sendable {
     /// The number of connections that a pooler gave when as many were opened as a worker needs, or `nil` without one.
     package var pooledConnections: Int?
 
-    package static let maximumWorkerConnections = 8
+    package static let maximumWorkerConnections = 9
     /// The change to make if a pooler gives fewer connections.
     package static let poolerAdvice = """
         set pool_mode = transaction in pgbouncer.ini, or a default_pool_size of at least \(maximumWorkerConnections) for \

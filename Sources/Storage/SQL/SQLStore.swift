@@ -54,6 +54,8 @@ enum SQLReader: Sendable {
     case single
     /// For a page of rows: it does not delay the reads of single ones.
     case scan
+    /// For a query that can take seconds: it does not delay scans.
+    case survey
     /// For a query that reads a whole table, and can take minutes.
     case wholeTable
 }

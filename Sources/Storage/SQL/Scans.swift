@@ -3,6 +3,9 @@ import Base
 /// The statements about due grants, for one database: PostgreSQL has due times in a table of their own.
 struct ScanQueries: Sendable {
     /// Goes from client to client in the due index, without reading the grants of each.
+    ///
+    /// It goes from the last one to the first, because the end of each client's part is in the future. Its beginning is
+    /// full of dead entries on PostgreSQL while a transaction is old.
     let dueClients: SQLQuery
     let countDue: SQLQuery
     /// Counts the expired grants among the longest overdue ones of a client that are `active`.
@@ -17,7 +20,7 @@ struct ScanQueries: Sendable {
     /// `due` is the table with the due times, and `overdue` the source of the columns of a client's overdue grants.
     init(due: String, overdue: String, tally: String, expedite: String, reschedule: (_ due: String) -> String) {
         let next = { (condition: String) in
-            "SELECT min(client_id) FROM refresh_worker.\(due) WHERE due_at IS NOT NULL\(condition)"
+            "SELECT max(client_id) FROM refresh_worker.\(due) WHERE due_at IS NOT NULL\(condition)"
         }
         dueClients = SQLQuery(
             "clients with due times",
@@ -25,9 +28,9 @@ struct ScanQueries: Sendable {
             WITH RECURSIVE clients_due (client) AS (
                 \(next(""))
                 UNION ALL
-                SELECT (\(next(" AND client_id > client"))) FROM clients_due WHERE client IS NOT NULL
+                SELECT (\(next(" AND client_id < client"))) FROM clients_due WHERE client IS NOT NULL
             )
-            SELECT client FROM clients_due WHERE client IS NOT NULL
+            SELECT client FROM clients_due WHERE client IS NOT NULL ORDER BY client
             """
         )
         countDue = SQLQuery(
@@ -126,7 +129,7 @@ extension SQLStore {
     }
 
     package func grantCountProblem() async throws -> String? {
-        let tally = try await first(SQLStatement(Self.scanQueries.tally), by: .scan) { ($0.count(), $0.count()) }
+        let tally = try await first(SQLStatement(Self.scanQueries.tally), by: .survey) { ($0.count(), $0.count()) }
         guard let (counted, recorded) = tally, counted != recorded else { return nil }
         return """
             \(counted) grants are in the database, and \(recorded) were stored there: something else changed its rows. Grants \
@@ -197,7 +200,7 @@ extension SQLStore {
                 SQLStatement(.countEnding, .time(min(end, now + .seconds(86_400)))),
                 SQLStatement(.countIdle, .time(idleSince), .integer(idleSince.day)),
             ],
-            by: .scan
+            by: .survey
         ) { index, row in
             let text = index < 2 ? row.text() : ""
             return (statement: index, text: text, count: index > 0 ? row.count() : 0)
@@ -243,7 +246,7 @@ extension SQLStore {
                 )
             }
         guard !statements.isEmpty else { return }
-        let parts = try await rows(statements, by: .scan) { [count = clients.count * 2] index, row in
+        let parts = try await rows(statements, by: .survey) { [count = clients.count * 2] index, row in
             let isOfRetries = index >= count
             let client = isOfRetries ? row.text() : clients[index / 2]
             let examined = row.count()

@@ -53,7 +53,7 @@ struct ServerCheckTests {
         ({ $0.isStandby = true }, .fault, "name the primary"),
         ({ $0.writableBy = "ALTER ROLE w SET x = off" }, .fault, "run there: ALTER ROLE w SET x = off"),
         ({ $0.waitsLessForStandby = true }, .warning, "synchronous_commit is below on"),
-        ({ $0.pooledConnections = 1 }, .fault, "the pooler gave 1 of the 8 that a worker needs: set pool_mode"),
+        ({ $0.pooledConnections = 1 }, .fault, "the pooler gave 1 of the 9 that a worker needs: set pool_mode"),
         ({ $0.isDurable = false }, .warning, "fsync = on"),
         ({ $0.isEncrypted = false }, .fault, "not encrypted"),
         ({ $0.schema = nil }, .warning, "creates them at its first start"),

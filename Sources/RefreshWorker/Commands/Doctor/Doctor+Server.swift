@@ -3,7 +3,7 @@ import Storage
 
 /// The checks of a PostgreSQL server and of this program's schema on it.
 extension Doctor {
-    /// The number of connections below which two workers with eight each and an administrator might not all get one.
+    /// The number of connections below which two workers with nine each and an administrator might not all get one.
     private static let fewConnections = 20
 
     func serverChecks(_ address: DatabaseAddress) async -> [Check] {
