@@ -31,6 +31,7 @@ package struct Finding: Hashable, Sendable {
         case noticesStuck = "notices_stuck"
         case securityEventsSilent = "security_events_silent"
         case diskNearlyFull = "disk_nearly_full"
+        case deletionsWait = "deletions_wait"
 
         /// `true` if `doctor` has a closer check of its own, or is run in this situation: before a start, no worker is
         /// running.
@@ -59,6 +60,7 @@ package struct Finding: Hashable, Sendable {
                 "refresh-worker doctor"
             case .noticesStuck: "journalctl -u refresh-worker --since -1h"
             case .securityEventsSilent: "refresh-worker google-events status --service-account-file FILE"
+            case .deletionsWait: "refresh-worker store clock"
             }
         }
 
@@ -192,7 +194,7 @@ extension Finding.Kind {
             .keyRingUnreadable, .resultsWaiting, .resultsSpilled, .diskNearlyFull:
             .soon
         case .clientPaused, .clientSlowed, .refreshTokensEnding, .grantsIdle, .rotationUnfinished, .noticesStuck,
-            .securityEventsSilent:
+            .securityEventsSilent, .deletionsWait:
             .tomorrow
         }
     }

@@ -256,6 +256,7 @@ extension StatusSnapshot {
         if let freeSpace, freeSpace < Self.nearlyFull {
             found.append(Finding(.diskNearlyFull, "only \(freeSpace >> 20) MiB are free on the database's disk"))
         }
+        if let warning = deletionClock?.warning { found.append(Finding(.deletionsWait, warning)) }
         return found
     }
 }

@@ -19,6 +19,8 @@ package struct StatusSnapshot: Sendable {
     package var workers: [WorkerReport]?
     /// The time of the last `--run-once`, if a timer refreshes the grants.
     package var lastPassAt: Timestamp?
+    /// The clock by which old data is deleted, or `nil` if it was not read.
+    package var deletionClock: DeletionClock?
     /// The number of tokens that each key seals.
     package var keysInUse: [KeyID: Int] = [:]
     /// The keys of the ring, in the order of its file.

@@ -91,13 +91,13 @@ extension Command {
 
     private static let store = Command(
         words: ["store"],
-        summary: "move all data from one database to another",
+        summary: "move all data to another database, or confirm the clock that deletes old data",
         discussion: """
             The worker stores its data in a SQLite file, or in a PostgreSQL database that many workers share. \
             docs/postgres.md says when to move from one to the other, and how.
             """,
         settings: [.config],
-        subcommands: [copyStore],
+        subcommands: [copyStore, showClock],
         run: nil
     )
 

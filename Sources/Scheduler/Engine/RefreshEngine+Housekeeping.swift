@@ -1,4 +1,4 @@
-package import Base
+import Base
 import Storage
 
 /// The engine's periodic tasks: its leases and the machine's clock.
@@ -111,27 +111,19 @@ extension RefreshEngine {
         }
     }
 
-    /// Stores the reading of the clocks for the next process, unless a step before it is still to be repaired.
+    /// Continues the clock of deletions, and stores the reading of the clocks for the next process, unless a step before
+    /// it is still to be repaired.
     package func recordClock() async {
-        guard state.clock.mayRecord else { return }
         do {
+            try await store.advanceDeletionClock(by: time)
+            guard state.clock.mayRecord else { return }
             try await store.record(currentReading)
         } catch {
             reportStoreFailure(error, waiting: inFlight)
         }
     }
 
-    /// The time by which old data is deleted, which cannot be undone: a clock that does not follow steps forward.
-    ///
-    /// It is `nil` as long as the clock cannot be compared with the reading that the last process stored.
-    package func timeWithoutSteps() async -> Timestamp? {
-        if state.clock.isFirst { await checkClock() }
-        return state.clock.timeWithoutSteps(at: currentReading)
-    }
-
-    private var currentReading: ClockReading {
-        ClockReading(now: time.now, sinceBoot: time.sinceBoot, bootID: store.bootID)
-    }
+    private var currentReading: ClockReading { store.reading(of: time) }
 }
 
 /// Detects steps of the wall clock, by comparison with the boot clock.
@@ -153,9 +145,6 @@ struct ClockMonitor: Sendable {
     private var last: ClockReading?
     /// The last reading before a step whose effects are not repaired in the store yet.
     private var beforeStep: ClockReading?
-    /// How far the wall clock has moved, since the reading that the last process stored, beyond the time that is known
-    /// to have passed.
-    private var unexplained: Duration = .zero
 
     /// `true` before the first comparison, which also needs the reading that the last process stored.
     var isFirst: Bool { last == nil }
@@ -171,7 +160,6 @@ struct ClockMonitor: Sendable {
         let isFirst = isFirst
         let isRepeated = beforeStep != nil
         let former = beforeStep ?? last ?? stored ?? reading
-        if let previous = last ?? stored { unexplained += Self.unexplained(from: previous, to: reading) }
         last = reading
         let step = Self.step(from: former, to: reading)
         guard step > Self.tolerance || step < .zero - Self.tolerance else {
@@ -184,20 +172,6 @@ struct ClockMonitor: Sendable {
     }
 
     mutating func repaired() { beforeStep = nil }
-
-    /// Returns the time by a clock that has not followed steps forward since the reading of the last process, or `nil`
-    /// before the first comparison.
-    func timeWithoutSteps(at reading: ClockReading) -> Timestamp? {
-        last.map { reading.now - max(.zero, unexplained + Self.unexplained(from: $0, to: reading)) }
-    }
-
-    /// Like ``step(from:to:)``, but counts all of the time while the machine was off, and ignores what is within the
-    /// tolerance.
-    private static func unexplained(from former: ClockReading, to reading: ClockReading) -> Duration {
-        let passed = former.bootID == reading.bootID ? reading.sinceBoot - former.sinceBoot : .zero
-        let difference = reading.now - former.now - passed
-        return difference > tolerance || difference < .zero - tolerance ? difference : .zero
-    }
 
     /// Returns how far the wall clock moved beyond the time that passed.
     ///

@@ -50,25 +50,4 @@ struct ClockMonitorTests {
         let back = reading(0, boot: 5, bootID: "next boot")
         #expect(monitor.compare(back, stored: stored) == .repair(step: .seconds(-7200), isNew: true))
     }
-    @Test("The time without steps ignores steps forward until they are undone, and the time while the machine was off")
-    func timeWithoutSteps() {
-        var monitor = ClockMonitor()
-        let stored = reading(0, boot: 100)
-        #expect(monitor.timeWithoutSteps(at: stored) == nil)
-        _ = monitor.compare(reading(3610, boot: 110), stored: stored)
-        #expect(monitor.timeWithoutSteps(at: reading(3611, boot: 111)) == start + .seconds(11))
-        // A step since the last comparison.
-        #expect(monitor.timeWithoutSteps(at: reading(7212, boot: 112)) == start + .seconds(12))
-        monitor.repaired()
-        _ = monitor.compare(reading(20, boot: 120), stored: nil)
-        #expect(monitor.timeWithoutSteps(at: reading(20, boot: 120)) == start + .seconds(20))
-
-        monitor = ClockMonitor()
-        _ = monitor.compare(reading(90_000, boot: 5, bootID: "next boot"), stored: stored)
-        #expect(monitor.timeWithoutSteps(at: reading(90_010, boot: 15, bootID: "next boot")) == start + .seconds(10))
-        // The clock was behind when the machine started, and is set.
-        monitor = ClockMonitor()
-        _ = monitor.compare(reading(-9000, boot: 5, bootID: "next boot"), stored: stored)
-        #expect(monitor.timeWithoutSteps(at: reading(30, boot: 15, bootID: "next boot")) == start + .seconds(10))
-    }
 }

@@ -219,7 +219,8 @@ extension Command {
             Does at once what a worker with --forget-ended-after does daily. For each grant that ended more than that \
             many days ago it deletes the tokens, the scopes and the account of the grant, and the e-mail address, name and \
             picture of the user. The user's id here and at Google and the history of the grant stay. Users who have a \
-            session, or have signed in since, are left out. The backend gets no notice. This cannot be undone.
+            session, or have signed in since, are left out. The backend gets no notice. This cannot be undone, so days in \
+            which the wall clock was set forward do not count until a person confirms the clock ('store clock').
             """,
         options: [.toggle("dry-run", "change nothing and list whom it would forget"), .json],
         settings: [.config, .database, .forgetEndedAfter, .logLevel],
@@ -229,10 +230,18 @@ extension Command {
         guard let retention = context.configuration.forgetEndedAfter else {
             throw arguments.refusal(["'users forget' needs --forget-ended-after"])
         }
-        let (isDryRun, now) = (arguments.has("dry-run"), context.time.now)
+        let isDryRun = arguments.has("dry-run")
+        let now = context.time.now
         let count = try await context.withExistingStore(for: isDryRun ? .reading : .changing) { store in
+            let clock =
+                if isDryRun {
+                    try await store.deletionClock(by: context.time)
+                } else {
+                    try await store.advanceDeletionClock(by: context.time)
+                }
+            if let warning = clock.warning { Output.error.line(warning) }
             var list = Listing(forgottenColumns, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
-            try await store.forgetGrants(endedBefore: now - retention, isDryRun: isDryRun, at: now) { page in
+            try await store.forgetGrants(endedBefore: clock.now - retention, isDryRun: isDryRun, at: now) { page in
                 _ = try await list.print(page, at: now)
             }
             return list.count

@@ -97,7 +97,7 @@ extension WorkerParts {
     private func cleanUp() async {
         await context.time.repeat(every: Self.cleanUpInterval) {
             await context.attempt("clean-up") {
-                guard let end = await engine.timeWithoutSteps() else { return }
+                let end = try await store.advanceDeletionClock(by: context.time).now
                 while try await store.removeExpired(by: end, at: context.time.now).mayHaveMore {}
             }
         }
@@ -138,7 +138,7 @@ extension WorkerParts {
         }
         await context.time.repeat(every: Self.forgettingInterval) {
             do {
-                guard let end = await engine.timeWithoutSteps() else { return }
+                let end = try await store.advanceDeletionClock(by: context.time).now
                 try await store.forgetGrants(endedBefore: end - retention, at: context.time.now) { page in
                     context.diagnostics.notice("grants that ended long ago are forgotten", ["grants": "\(page.count)"])
                 }

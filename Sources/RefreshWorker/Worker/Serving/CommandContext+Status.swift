@@ -39,6 +39,7 @@ extension CommandContext {
         snapshot.workers = try await store.liveWorkers()
         snapshot.activity = try await RecentActivity.read(from: store)
         snapshot.lastPassAt = try await NotedTime.lastPass.read(from: store)
+        snapshot.deletionClock = try await store.deletionClock(by: time)
         if includesSlowParts { snapshot.keysInUse = try await store.keysInUse() }
         addKeyRing(to: &snapshot)
         try await addDatabase(to: &snapshot, asksServer: includesSlowParts)
