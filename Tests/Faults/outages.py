@@ -11,6 +11,27 @@ from verification import verify
 OUTAGE_SECONDS = 45
 
 
+def stopped(pair):
+    pair.server.stop()
+    pause(OUTAGE_SECONDS)
+    pair.server.start()
+
+
+def cut(pair):
+    pair.proxy.pass_only()
+    pause(OUTAGE_SECONDS)
+    pair.proxy.pass_only("requests", "answers")
+
+
+def read_only(pair):
+    """Managed services make a server read-only when its disk is full: it still answers reads."""
+    for value in ("on", "off"):
+        pair.server.execute(f"ALTER SYSTEM SET default_transaction_read_only = {value}")
+        pair.server.execute("SELECT pg_reload_conf()")
+        if value == "on":
+            pause(OUTAGE_SECONDS)
+
+
 def trial(part, seed, index, base, template):  # noqa: F811
     with Trial(part, seed, index, base, template, lifetime=6, latency=2) as one:
         one.google.ends_at_reuse = True
@@ -19,15 +40,9 @@ def trial(part, seed, index, base, template):  # noqa: F811
             for worker in pair.workers:
                 worker.wait_for(lambda w=worker: w.text().count('"refreshed"') > GRANTS, 60, "grants are refreshed")
             pause(one.chance.random())
-            way = ["the server is stopped", "nothing passes"][index % 2]
-            if index % 2:
-                pair.proxy.pass_only()
-                pause(OUTAGE_SECONDS)
-                pair.proxy.pass_only("requests", "answers")
-            else:
-                pair.server.stop()
-                pause(OUTAGE_SECONDS)
-                pair.server.start()
+            ways = {"the server is stopped": stopped, "nothing passes": cut, "the server is read-only": read_only}
+            way = list(ways)[index % len(ways)]
+            ways[way](pair)
             one.note(way)
             pair.recover()
             counts = {

@@ -14,6 +14,7 @@ package final class TestStore: SQLStore {
         var failed = 0
         var claims = 0
         var claimError: StoreError?
+        var isReadOnly = false
         var rescheduleFailures = 0
         var hasEndlessRetries = false
         var beforeClaim: @Sendable (_ number: Int) async -> Void = { _ in }
@@ -65,6 +66,16 @@ package final class TestStore: SQLStore {
         state.withLock { $0.claimError = code.map { StoreError($0, "the test says so") } }
     }
 
+    /// Makes every write fail, and reads work, as a server does whose disk is full; or ends that.
+    package func setReadOnly(_ isReadOnly: Bool) {
+        state.withLock { $0.isReadOnly = isReadOnly }
+    }
+
+    private func refuseIfReadOnly() throws(StoreError) {
+        let isReadOnly = state.withLock(\.isReadOnly)
+        guard !isReadOnly else { throw StoreError(.readOnly, "the test says so") }
+    }
+
     /// Makes the retries after an outage endless.
     package func retryEndlessly() {
         state.withLock { $0.hasEndlessRetries = true }
@@ -93,6 +104,7 @@ package final class TestStore: SQLStore {
             return state.beforeTransaction
         }
         await action()
+        try refuseIfReadOnly()
         try state.withLock { state in
             guard state.failures > 0 else { return }
             state.failures -= 1
@@ -104,7 +116,8 @@ package final class TestStore: SQLStore {
     }
 
     package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> {
-        try await database.transact { [uncounted] transaction in
+        try refuseIfReadOnly()
+        return try await database.transact { [uncounted] transaction in
             var stored: Set<GrantID> = []
             for refresh in refreshes where try transaction.replace(refresh.claimed, by: refresh.refreshed) {
                 uncounted.add(refresh, at: now)
@@ -126,6 +139,7 @@ package final class TestStore: SQLStore {
             return (state.claims, state.beforeClaim)
         }
         await action(number)
+        try refuseIfReadOnly()
         if let error = state.withLock(\.claimError) { throw error }
         return try await database.claim(ids, dueBy: dueBy, owner: owner, for: span, takesOver: takesOver)
     }
@@ -175,7 +189,8 @@ extension TestStore {
         _ options: SQLChangeOptions,
         _ read: @escaping @Sendable (inout SQLiteRow) throws(StoreError) -> Element
     ) async throws(StoreError) -> (changed: [Int], last: [Element]) {
-        try await database.change(statements, options, read)
+        try refuseIfReadOnly()
+        return try await database.change(statements, options, read)
     }
 
     package static var allOfGrants: String { SQLiteStore.allOfGrants }
@@ -187,10 +202,14 @@ extension TestStore {
     package func leaseTime() async throws -> LeaseTime { try await database.leaseTime() }
 
     package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
-        try await database.renew(leases, for: span)
+        try refuseIfReadOnly()
+        return try await database.renew(leases, for: span)
     }
 
-    package func release(_ leases: [GrantID: Int64]) async throws { try await database.release(leases) }
+    package func release(_ leases: [GrantID: Int64]) async throws {
+        try refuseIfReadOnly()
+        try await database.release(leases)
+    }
 
     package func due(
         ofClient client: String,

@@ -30,7 +30,7 @@ extension RefreshEngine {
                 for: Lease.span,
                 takesOver: state.takeoverPause.isOver(at: time.sinceBoot)
             )
-            state.takeoverPause.reached(at: time.sinceBoot)
+            state.takeoverPause.written(at: time.sinceBoot)
             let (unsent, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
             execute(actions)
             reportProgress()
@@ -211,31 +211,32 @@ struct ClaimBackOff: Sendable {
 /// Decides when this worker can claim grants whose earlier claim has ended without a result.
 ///
 /// After an outage of the store the other workers can still hold answers in memory, but could not renew their leases.
-/// They get the duration of a lease to store what they hold, or to renew.
+/// They get the duration of a lease to store what they hold, or to renew. Only a successful write shows that they can: a
+/// server whose disk is full still answers reads.
 struct TakeoverPause: Sendable {
     private let silence: Duration
-    private var lastContact: BootInstant
+    private var lastWrite: BootInstant
     private var end: BootInstant
 
-    /// Creates it for a worker that has just reached the store.
+    /// Creates it for a worker that has just written to the store.
     ///
-    /// An outage is a time without contact that is longer than `silence`.
+    /// An outage is a time without a successful write that is longer than `silence`.
     init(after silence: Duration, at instant: BootInstant) {
         self.silence = silence
-        lastContact = instant
+        lastWrite = instant
         end = instant
     }
 
-    /// The store has responded.
-    mutating func reached(at instant: BootInstant) {
+    /// The store has accepted a write.
+    mutating func written(at instant: BootInstant) {
         if isOutage(at: instant) { end = instant + Lease.span }
-        lastContact = instant
+        lastWrite = instant
     }
 
     /// The process has waited for the store since this instant, before there was an engine.
-    mutating func waited(since instant: BootInstant) { lastContact = min(lastContact, instant) }
+    mutating func waited(since instant: BootInstant) { lastWrite = min(lastWrite, instant) }
 
     func isOver(at instant: BootInstant) -> Bool { instant >= end && !isOutage(at: instant) }
 
-    private func isOutage(at instant: BootInstant) -> Bool { instant - lastContact > silence }
+    private func isOutage(at instant: BootInstant) -> Bool { instant - lastWrite > silence }
 }

@@ -4,6 +4,12 @@ import Storage
 /// The engine's periodic tasks: its leases and the machine's clock.
 extension RefreshEngine {
     private static let retryBatchSize = 500
+    /// The interval at which to call ``recordClock()``.
+    package static let clockRecordInterval: Duration = .seconds(5)
+    /// A longer time without a successful write is an outage of the store.
+    ///
+    /// It is shorter than the 20 s that a lease has left at least when the outage begins, since it is renewed every 10 s.
+    static let maximumTimeBetweenWrites: Duration = clockRecordInterval + .seconds(7)
 
     /// Renews the leases of everything in flight.
     ///
@@ -15,6 +21,7 @@ extension RefreshEngine {
         do {
             let claims = Dictionary(uniqueKeysWithValues: refreshes.map { ($0.grant.id, $0.attempt.claim) })
             let renewed = try await store.renew(claims, for: Lease.span)
+            state.takeoverPause.written(at: time.sinceBoot)
             for refresh in refreshes where renewed.contains(refresh.grant.id) { refresh.leaseRenewed(until: leaseEnd) }
         } catch {
             reportStoreFailure(error, waiting: refreshes.count)
@@ -116,6 +123,8 @@ extension RefreshEngine {
     package func recordClock() async {
         do {
             try await store.advanceDeletionClock(by: time)
+            // This write comes even while nothing is due.
+            state.takeoverPause.written(at: time.sinceBoot)
             guard state.clock.mayRecord else { return }
             try await store.record(currentReading)
         } catch {

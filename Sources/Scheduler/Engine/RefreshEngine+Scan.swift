@@ -97,7 +97,6 @@ extension RefreshEngine {
     func readHealth() async throws {
         try await readSharedClock()
         state.updateHealth(try await store.clientHealth())
-        state.takeoverPause.reached(at: time.sinceBoot)
     }
 }
 
@@ -149,7 +148,6 @@ extension RefreshEngineState {
         after cursor: DueEntry?,
         at conditions: Conditions
     ) {
-        takeoverPause.reached(at: conditions.instant)
         queueDueGrants(at: conditions)
         let taken = take(page, of: client, at: conditions.now)
         queueDueGrants(at: conditions)

@@ -40,8 +40,7 @@ struct RefreshEngineState: Sendable {
         self.configuration = configuration
         nextScan = instant
         claimBackOff = ClaimBackOff(at: instant)
-        // A scan reaches the store in each interval. Within a third of a lease, others have renewed theirs.
-        takeoverPause = TakeoverPause(after: configuration.scanInterval + Lease.span / 3, at: instant)
+        takeoverPause = TakeoverPause(after: RefreshEngine.maximumTimeBetweenWrites, at: instant)
         inFlightLimit = InFlightLimit(maximum: configuration.maximumInFlight)
     }
 

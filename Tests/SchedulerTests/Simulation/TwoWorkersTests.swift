@@ -109,6 +109,30 @@ struct TwoWorkersTests {
         await holding.waitUntilIdle()
     }
 
+    @Test("A server that is read-only for a while has been away, although it answers reads")
+    func readOnly() async throws {
+        let fixture = try EngineFixture(seed: 56, rotates: true)
+        try await fixture.add(0..<20)
+        fixture.google.answer { _ in .hold }
+        let holding = fixture.engine("holding")
+        _ = await holding.runLoopIteration()
+        await fixture.google.waitUntilHolding(20)
+        let other = fixture.engine("other")
+        await fixture.run(other, for: .seconds(5), grain: .seconds(1))
+
+        // The answers come, and cannot be stored. The leases cannot be renewed.
+        fixture.store.setReadOnly(true)
+        fixture.google.answer { _ in .grant }
+        fixture.google.release()
+        await fixture.run(other, for: .seconds(50), grain: .seconds(2))
+        fixture.store.setReadOnly(false)
+        await fixture.run(other, for: .seconds(20), grain: .seconds(2))
+        #expect(fixture.google.calls == 20, "no grant is asked for whose answer the other worker still holds")
+        await fixture.waitUntilIdle(holding)
+        #expect(fixture.google.accounts.values.allSatisfy { $0.requestTimes.count == 1 })
+        #expect(try await fixture.accountsWithLostToken().isEmpty)
+    }
+
     @Test("A breaker that one worker opened holds the other back too", arguments: [false, true])
     func sharedBreaker(storesPlainRefreshes: Bool) async throws {
         let fixture = try EngineFixture(

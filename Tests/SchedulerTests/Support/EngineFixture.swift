@@ -156,8 +156,11 @@ struct EngineFixture {
     func run(_ engines: [RefreshEngine], for span: Duration, grain: Duration = .milliseconds(100)) async {
         let end = time.sinceBoot + span
         while time.sinceBoot < end {
-            var next = time.now + .seconds(30)
-            for engine in engines { next = min(next, await engine.runUntilQuiet()) }
+            var next = time.now + RefreshEngine.clockRecordInterval
+            for engine in engines {
+                next = min(next, await engine.runUntilQuiet())
+                await engine.recordClock()
+            }
             let wait = max(grain, next - time.now)
             time.advance(by: min(wait, end - time.sinceBoot))
         }

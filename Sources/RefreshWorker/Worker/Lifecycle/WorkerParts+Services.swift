@@ -40,7 +40,7 @@ extension WorkerParts {
         var services: [Service] = [
             { await engine.run { loopHeartbeats.record(.scan) } },
             {
-                await context.time.repeat(every: WorkerHeartbeat.interval) {
+                await context.time.repeat(every: RefreshEngine.clockRecordInterval) {
                     await engine.recordClock()
                 }
             },
