@@ -209,7 +209,8 @@ extension AlarmKind {
             .databaseReplaced, .databaseCopySuspected, .keyFileUnreadable, .keyRingRefused, .keyRingLacksKeys,
             .certificateNotYetValid:
             .soon
-        case .grantRefused, .unknownAnswer, .refreshLoop, .databaseFailedOver, .certificateExpiring, .projectInTesting:
+        case .endpointOutOfReach, .grantRefused, .unknownAnswer, .refreshLoop, .databaseFailedOver,
+            .certificateExpiring, .projectInTesting:
             .tomorrow
         }
     }

@@ -7,17 +7,17 @@ import threading
 
 
 class Proxy(threading.Thread):
-    """Forwards a TCP port to a unix socket and back, as long as `passes` allows.
+    """Forwards a TCP port to a unix socket or another port, and back, as long as `passes` allows.
 
     Blocked data is not read either: the sender gets no reaction, as behind an unplugged cable.
     """
 
     PIECE = 65_536
 
-    def __init__(self, target):
+    def __init__(self, target, port=0):
         super().__init__(daemon=True)
-        self.target = str(target)
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.target = target if isinstance(target, int) else str(target)
+        self.listener = socket.create_server(("127.0.0.1", port))
         self.port = self.listener.getsockname()[1]
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.listener, selectors.EVENT_READ)
@@ -75,9 +75,10 @@ class Proxy(threading.Thread):
 
     def accept(self):
         client, _ = self.listener.accept()
-        server = socket.socket(socket.AF_UNIX)
+        is_port = isinstance(self.target, int)
+        server = socket.socket(socket.AF_INET if is_port else socket.AF_UNIX)
         try:
-            server.connect(self.target)
+            server.connect(("127.0.0.1", self.target) if is_port else self.target)
         except OSError:
             server.close()
             client.close()

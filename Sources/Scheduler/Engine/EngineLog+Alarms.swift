@@ -114,6 +114,22 @@ extension EngineLog {
         )
     }
 
+    /// Reports that this worker gets no answers while others do, or that it gets answers again.
+    func reach(lostCode: String?, worker: String) {
+        guard let lostCode else {
+            end([.endpointOutOfReach])
+            diagnostics.notice("the token endpoint answers this worker again")
+            return
+        }
+        raise(
+            .endpointOutOfReach,
+            """
+            worker \(worker) gets no answer from the token endpoint (\(lostCode)) while other workers do, so they refresh \
+            its grants: check its network, DNS and proxy
+            """
+        )
+    }
+
     /// Records that the causes of alarms are over.
     package func end(_ kinds: [AlarmKind], client: String = "") {
         alarms.withLock { alarms in

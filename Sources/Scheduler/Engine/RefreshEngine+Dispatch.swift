@@ -138,6 +138,11 @@ extension RefreshEngineState {
         var free = min(maximumInFlight - slots.count, wanted)
         // At the in-flight limit no timer is needed: a completed refresh wakes the loop.
         guard free >= min(wanted, minimumFreeSlots) else { return (0, nil) }
+        if leavesGrantsToOthers {
+            guard let wait = leaveGrants(of: client, at: conditions.now) else { return (0, nil) }
+            guard wait == .zero else { return (0, wait) }
+            free = 1
+        }
         let unproven = gates[client]?.firstAnswers
         if let maximum = unproven?.maximumInFlight(at: conditions.instant) {
             let refreshes = slots.values.lazy.compactMap(\.refresh).filter { !$0.isRevocation }

@@ -26,6 +26,7 @@ extension RefreshEngine {
         case .logHold(let client, let isHeld): log.hold(of: client, isHeld: isHeld)
         case .logPace(let client, let ceiling, let paused, let reason):
             log.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason)
+        case .logReach(let lostCode): log.reach(lostCode: lostCode, worker: configuration.workerName)
         case .expediteRetries(let client): expediteRetries(of: client)
         case .askWitness(let client): askWitness(of: client)
         case .expectResults(let inFlight): committer.expect(inFlight: inFlight)
@@ -97,6 +98,9 @@ enum EngineAction: Sendable {
     /// Logs that a client is held because its first grants were refused, or that this has ended.
     case logHold(client: String, isHeld: Bool)
     case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
+    /// Logs that this worker gets no answers while others do, with the code of the last failure, or that it gets
+    /// answers again.
+    case logReach(lostCode: String?)
     /// Makes the grants of a client due that an outage left in back-off.
     case expediteRetries(client: String)
     /// Refreshes a healthy grant of a client early, to see if the client is at fault.
@@ -133,6 +137,9 @@ extension RefreshEngineState {
             if let result = finished.result, case .granted = result.answer, let latency = result.latency {
                 inFlightLimit.record(latency, at: conditions.instant)
             }
+            if let result = finished.result, refresh.needsTokenRequest {
+                reach.record(result.answer, of: refresh.grant.clientID, at: conditions.now)
+            }
             if let result = finished.result, let decision = finished.decision {
                 addFirstAnswer(result, decision, about: refresh, at: conditions.instant, &actions)
                 apply(result, decision, client: refresh.grant.clientID, at: conditions, &actions)
@@ -144,6 +151,7 @@ extension RefreshEngineState {
                 freeSlot(of: id, as: .abandoned, &actions)
             }
         }
+        actions += updateReach()
         if slots.count < slotsBefore { addActionsOfFreeSlots(&actions) }
         // The results after these must not wait for it.
         if !unsent.isEmpty { actions.append(.release(unsent, end: .abandoned)) }

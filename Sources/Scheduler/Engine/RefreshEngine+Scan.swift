@@ -97,6 +97,7 @@ extension RefreshEngine {
     func readHealth() async throws {
         try await readSharedClock()
         state.updateHealth(try await store.clientHealth())
+        execute(state.updateReach())
     }
 }
 

@@ -85,6 +85,8 @@ package actor RefreshEngine {
 
     /// The number of refreshes in flight, from just before their claim until their result is committed.
     package var inFlight: Int { state.slots.count }
+    /// `true` if this worker gets no answers from the token endpoint while others do, and leaves the grants to them.
+    package var leavesGrantsToOthers: Bool { state.leavesGrantsToOthers }
     /// The number of grants in memory that are not due yet.
     package var waiting: Int { state.window.count }
     /// The client ids that this worker has seen, sorted by name.

@@ -28,6 +28,7 @@ struct RefreshEngineState: Sendable {
     /// The client ids that have grants to refresh, as of the last scan, or `nil` before the first one.
     var clientsInUse: Set<String>?
     var clock = ClockMonitor()
+    var reach = EndpointReach()
     /// The clock that all workers share for breakers and paces: its epoch, and how far it is ahead of this machine's
     /// boot clock.
     var sharedClock: (epoch: String, ahead: Duration) = ("", .zero)
@@ -233,6 +234,13 @@ struct ClientGate: Sendable {
     }
 
     mutating func append(_ id: GrantID) { queue.append(id) }
+
+    /// Removes and returns all grants of the queue but the last one.
+    mutating func dropAllButLast() -> [GrantID] {
+        let dropped = Array(queue.dropLast())
+        queue.removeFirst(dropped.count)
+        return dropped
+    }
 
     /// Removes and returns the first grants of the queue, for a claim.
     mutating func take(atMost count: Int, at instant: BootInstant, inRound round: UInt64) -> [GrantID] {

@@ -23,6 +23,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case clientSecretsDiffer = "client_secrets_differ"
     case codesRefused = "codes_refused"
     case endpointFailing = "endpoint_failing"
+    case endpointOutOfReach = "endpoint_out_of_reach"
     case grantsInDoubt = "grants_in_doubt"
     case grantRefused = "grant_refused"
     case unknownAnswer = "unknown_answer"

@@ -1,9 +1,12 @@
-import GoogleOAuth
+import Crypto
 import Storage
+import Synchronization
+import Telemetry
 import TestSupport
 import Testing
 
 @testable import Base
+@testable import GoogleOAuth
 @testable import Scheduler
 
 @Suite("Two workers on one store", .timeLimit(.minutes(10)))
@@ -133,6 +136,64 @@ struct TwoWorkersTests {
         #expect(try await fixture.accountsWithLostToken().isEmpty)
     }
 
+    @Test("A worker that alone gets no answers leaves its grants to the other until the first answer")
+    func cutOff() async throws {
+        let fixture = try EngineFixture(seed: 57, lifetime: .seconds(600), rotates: true)
+        try await fixture.add(0..<100)
+        let way = BreakableWay(to: fixture.google)
+        let engines = [
+            fixture.engine("a", scanInterval: .seconds(2), endpoint: way),
+            fixture.engine("b", scanInterval: .seconds(2)),
+        ]
+        try await share(among: engines, of: fixture)
+        await fixture.run(engines, for: .seconds(1200), grain: .seconds(1))
+        #expect(fixture.google.accountsWithoutToken().isEmpty)
+
+        way.isBroken = true
+        for _ in 0..<12 {
+            await fixture.run(engines, for: .seconds(100), grain: .seconds(1))
+            #expect(fixture.google.accountsWithoutToken().isEmpty, "the other worker takes the grants")
+        }
+        #expect(await engines[0].leavesGrantsToOthers)
+        #expect(await !engines[1].leavesGrantsToOthers)
+        let alarm = try #require(engines[0].currentAlarms.first)
+        #expect(alarm.kind == .endpointOutOfReach && alarm.text.contains("worker a "))
+        #expect(engines[1].currentAlarms.isEmpty)
+        let lost = way.unanswered
+        await fixture.run(engines, for: .seconds(100), grain: .seconds(1))
+        #expect((5...11).contains(way.unanswered - lost), "one grant in ten seconds is tried")
+
+        way.isBroken = false
+        await fixture.run(engines, for: .seconds(1200), grain: .seconds(1))
+        #expect(await !engines[0].leavesGrantsToOthers)
+        #expect(engines[0].currentAlarms.isEmpty, "the alarm ends with its cause")
+        #expect(fixture.google.accounts.values.allSatisfy { $0.longestGap == .zero })
+        #expect(try await fixture.states() == [.active: 100])
+    }
+
+    /// Makes two engines share the grants.
+    private func share(among engines: [RefreshEngine], of fixture: EngineFixture) async throws {
+        let key = fixture.vault.ring.current.sealingKeyID
+        let reports = ["a", "b"].map { WorkerReport(id: $0, keyIDs: [key], sealingKeyID: key, isRefreshing: true) }
+        for engine in engines { await engine.updateShare(among: reports) }
+    }
+
+    @Test("Workers that both get no answers keep their grants, and none of them raises the alarm of one")
+    func bothCutOff() async throws {
+        let fixture = try EngineFixture(seed: 58, lifetime: .seconds(600), rotates: true)
+        try await fixture.add(0..<100)
+        let way = BreakableWay(to: fixture.google)
+        let engines = ["a", "b"].map { fixture.engine($0, scanInterval: .seconds(2), endpoint: way) }
+        try await share(among: engines, of: fixture)
+        await fixture.run(engines, for: .seconds(1200), grain: .seconds(1))
+        way.isBroken = true
+        await fixture.run(engines, for: .seconds(300), grain: .seconds(1))
+        for engine in engines {
+            #expect(await !engine.leavesGrantsToOthers)
+            #expect(engine.currentAlarms.allSatisfy { $0.kind == .endpointFailing })
+        }
+    }
+
     @Test("A breaker that one worker opened holds the other back too", arguments: [false, true])
     func sharedBreaker(storesPlainRefreshes: Bool) async throws {
         let fixture = try EngineFixture(
@@ -155,5 +216,47 @@ struct TwoWorkersTests {
         fixture.google.answer { _ in .grant }
         await fixture.run(engines, for: .seconds(60))
         #expect(fixture.google.accountsWithoutToken().isEmpty)
+    }
+}
+
+/// A worker's way to the token endpoint, which a test breaks: requests then end without an answer, and are not processed.
+private final class BreakableWay: AnsweringEndpoint {
+    private struct State {
+        var isBroken = false
+        var unanswered = 0
+    }
+
+    private let endpoint: FakeGoogle
+    private let state = Mutex(State())
+
+    init(to endpoint: FakeGoogle) {
+        self.endpoint = endpoint
+    }
+
+    var isBroken: Bool {
+        get { state.withLock(\.isBroken) }
+        set { state.withLock { $0.isBroken = newValue } }
+    }
+
+    /// The number of requests that had no answer.
+    var unanswered: Int { state.withLock(\.unanswered) }
+
+    func refresh(
+        _ token: Secret,
+        client: OAuthClientCredentials,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> ParsedRefreshResponse {
+        let isLost = state.withLock { state in
+            if state.isBroken { state.unanswered += 1 }
+            return state.isBroken
+        }
+        guard !isLost else {
+            return ParsedRefreshResponse(verdict: .noAnswer(code: "connection_failed", outcomeUnknown: false))
+        }
+        return await endpoint.refresh(token, client: client, mayStillSend: mayStillSend)
+    }
+
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse {
+        await endpoint.revoke(token, mayStillSend: mayStillSend)
     }
 }

@@ -59,11 +59,12 @@ struct EngineFixture {
         _ name: String = "worker",
         scanInterval: Duration = .seconds(60),
         maxRate: Double = 200,
-        spill: (any ResultSpill)? = nil
+        spill: (any ResultSpill)? = nil,
+        endpoint: (any AnsweringEndpoint)? = nil
     ) -> RefreshEngine {
         RefreshEngine(
             store: store,
-            endpoint: google,
+            endpoint: endpoint ?? google,
             vault: vault,
             configuration: EngineConfiguration(
                 workerName: name,

@@ -73,12 +73,13 @@ struct WorkerHeartbeat: Sendable {
 
     private func report(isStandingBy: Bool) async throws -> [WorkerReport] {
         let keys = ring.current
+        let leavesGrantsToOthers = await engine?.leavesGrantsToOthers ?? true
         return try await store.report(
             WorkerReport(
                 id: workerName,
                 keyIDs: keys.keyIDs,
                 sealingKeyID: keys.sealingKeyID,
-                isRefreshing: engine != nil && !isStandingBy
+                isRefreshing: !leavesGrantsToOthers && !isStandingBy
             )
         )
     }
