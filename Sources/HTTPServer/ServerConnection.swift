@@ -124,6 +124,9 @@ struct ConnectionPhase: Equatable {
         case responding
         /// The server has given up on the client.
         case ended
+
+        /// `true` while a request has begun and is not complete.
+        var isPartOfRequest: Bool { self == .head || self == .body }
     }
 
     /// The action for a client that has taken too long.
@@ -145,8 +148,9 @@ struct ConnectionPhase: Equatable {
     /// Moves to another phase, and returns `false` if the server has already given up on the client.
     mutating func move(to next: Kind, at now: BootInstant) -> Bool {
         guard kind != .ended else { return false }
-        // The limit for a body counts from its request's first byte.
-        if !(kind == .head && (next == .body || next == .head)) { since = now }
+        // Each piece of a head or a body makes a move, and the deadline of a request counts from its first byte.
+        let isReadingOn = kind.isPartOfRequest && next.isPartOfRequest
+        if !isReadingOn { since = now }
         kind = next
         return true
     }

@@ -57,6 +57,54 @@ struct DeadlineTests {
         }
     }
 
+    @Test(
+        "Pieces of a body that arrive slowly do not extend the time of their request",
+        arguments: [
+            SlowBody(head: "Content-Length: 100", piece: "a"),
+            SlowBody(head: "Transfer-Encoding: chunked", piece: "1\r\na\r\n"),
+        ]
+    )
+    func slowBody(_ body: SlowBody) async throws {
+        let time = ManualTime()
+        try await withServer(time: time, handler: Self.echo) { server in
+            let client = try RawClient(port: server.port)
+            await client.send("POST / HTTP/1.1\r\nHost: h\r\n\(body.head)\r\n\r\n")
+            try await poll { server.clients.kinds == [.body] }
+            for second in 1...29 {
+                time.advance(by: .seconds(1))
+                await client.send(body.piece)
+                try await poll { server.requestMemory == second }
+                server.clients.checkAll()
+                #expect(server.clients.kinds == [.body])
+            }
+            time.advance(by: .seconds(1))
+            server.clients.checkAll()
+            #expect(await client.everything()?.hasPrefix("HTTP/1.1 408 ") == true)
+        }
+    }
+
+    struct SlowBody: Sendable {
+        var head: String
+        var piece: String
+    }
+
+    @Test("The time of a request ends with it: the next one on the connection has its own")
+    func nextRequest() async throws {
+        let time = ManualTime()
+        try await withServer(time: time, handler: Self.echo) { server in
+            let client = try RawClient(port: server.port)
+            for _ in 1...3 {
+                await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\na")
+                try await poll { server.requestMemory == 1 }
+                time.advance(by: .seconds(29))
+                server.clients.checkAll()
+                await client.send("b")
+                #expect(await client.answer()?.body == "2")
+                try await waitForPhase(server, isIdle: true)
+            }
+        }
+    }
+
     @Test("An idle connection is closed after the idle time, without a response")
     func idle() async throws {
         let time = ManualTime()

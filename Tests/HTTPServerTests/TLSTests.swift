@@ -116,6 +116,35 @@ struct TLSTests {
         }
     }
 
+    @Test("have one deadline for head and body, however often a piece of the body arrives")
+    func slowBody() async throws {
+        defer { authority.remove() }
+        let time = ManualTime()
+        let pipe = authority.path("body")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        // For reading too, so that it opens before the client does.
+        let input = open(pipe, O_RDWR | O_CLOEXEC)
+        defer { close(input) }
+        try await withServer(.init(certificate: try certificate()), time: time, handler: Self.respond) { server in
+            let command = "exec '\(try Tool.openssl.path)' s_client -quiet -connect 127.0.0.1:\(server.port) <'\(pipe)'"
+            let client = try ChildProcess("/bin/sh", ["-c", command])
+            defer { client.kill() }
+            let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n"
+            #expect(write(input, head, head.utf8.count) == head.utf8.count)
+            try await poll { server.clients.kinds == [.body] }
+            for piece in 1...5 {
+                time.advance(by: .milliseconds(5_999))
+                #expect(write(input, "a", 1) == 1)
+                try await poll { server.requestMemory == piece }
+                server.clients.checkAll()
+                #expect(server.clients.kinds == [.body])
+            }
+            time.advance(by: .milliseconds(5))
+            server.clients.checkAll()
+            try await poll { server.openConnections == 0 }
+        }
+    }
+
     @Test("that never begin lose their connection")
     func silence() async throws {
         defer { authority.remove() }
