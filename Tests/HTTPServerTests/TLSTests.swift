@@ -67,6 +67,41 @@ struct TLSTests {
         }
     }
 
+    @Test(
+        "use only what Mozilla's intermediate configuration has: no CCM, X448, P-521 and DHE",
+        arguments: [
+            ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-CCM"], ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-CCM"],
+            ["-tls1_3", "-ciphersuites", "TLS_AES_128_CCM_SHA256"], ["-tls1_3", "-groups", "X448"],
+            ["-tls1_3", "-groups", "P-521"], ["-tls1_2", "-groups", "P-521"], ["-tls1_3", "-groups", "ffdhe2048"],
+        ]
+    )
+    func refusedSuites(options: [String]) async throws {
+        defer { authority.remove() }
+        try await withServer(.init(certificate: try certificate()), handler: Self.respond) { server in
+            await #expect(throws: ChildProcess.Failure.self) { try await handshake(with: server, options) }
+        }
+    }
+
+    @Test(
+        "use each suite and each curve of Mozilla's intermediate configuration that an elliptic key can have",
+        arguments: [
+            ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"],
+            ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"],
+            ["-tls1_2", "-cipher", "ECDHE-ECDSA-CHACHA20-POLY1305"],
+            ["-tls1_3", "-ciphersuites", "TLS_AES_128_GCM_SHA256"],
+            ["-tls1_3", "-ciphersuites", "TLS_AES_256_GCM_SHA384"],
+            ["-tls1_3", "-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"], ["-groups", "X25519"], ["-groups", "P-256"],
+            ["-groups", "P-384"],
+        ]
+    )
+    func offeredSuites(options: [String]) async throws {
+        defer { authority.remove() }
+        try await withServer(.init(certificate: try certificate()), handler: Self.respond) { server in
+            let report = try await handshake(with: server, options)
+            #expect(!report.contains("Cipher is (NONE)"), "\(report)")
+        }
+    }
+
     @Test("show a replaced certificate to new connections")
     func replaced() async throws {
         try authority.issue("next", for: "IP:127.0.0.1,DNS:next")
