@@ -11,7 +11,7 @@ struct LineBlockTests {
         for length in [0, 0, 100, 0] {
             var line = JSONLine()
             line.field("v", String(repeating: "x", count: length))
-            block.append(line)
+            block.append(line, at: BootInstant(milliseconds: 0))
         }
         let short = #"{"v":""}"#.utf8.count + 1
         #expect(block.ends == [short, 2 * short, 3 * short + 100, 4 * short + 100])

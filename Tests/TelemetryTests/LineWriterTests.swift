@@ -170,6 +170,58 @@ struct LineWriterTests {
         close(pipe.reader)
     }
 
+    @Test("reports lines as unsafe while the oldest one has waited for a second, until the reader reads again")
+    func stalledReader() async throws {
+        let pipe = TestPipe()
+        #expect(pipe.shrink() == 4096)
+        let writer = try LineWriter(to: .descriptor(pipe.writer), time: time, diagnostics: diagnostics.log)
+        #expect(writer.write(numbered(0, padding: 10_000)))
+        time.advance(by: .milliseconds(999))
+        #expect(writer.write(numbered(1)))
+        #expect(!writer.isFailing)
+        time.advance(by: .milliseconds(1))
+        #expect(writer.isFailing)
+        #expect(!writer.write(numbered(2)))
+        // No line is lost for that.
+        #expect(writer.droppedLines == 0)
+        async let text = pipe.readToEnd()
+        #expect(await writer.flush(within: .seconds(120)))
+        #expect(!writer.isFailing)
+        #expect(writer.write(numbered(3)))
+        #expect(await writer.flush(within: .seconds(120)))
+        close(pipe.writer)
+        #expect(try numbers(await text) == [0, 1, 2, 3])
+        close(pipe.reader)
+    }
+
+    @Test("logs at its end how many lines were lost, those that never fit and those that still wait")
+    func lostAtTheEnd() async throws {
+        let pipe = TestPipe()
+        #expect(pipe.shrink() == 4096)
+        let writer = try LineWriter(
+            to: .descriptor(pipe.writer),
+            time: time,
+            diagnostics: diagnostics.log,
+            capacity: 5
+        )
+        for number in 0..<8 { writer.write(numbered(number, padding: 10_000)) }
+        await writer.finish(within: .milliseconds(1))
+        #expect(diagnostics.lines().last?.hasSuffix("error lines were lost since the start lost=8") == true)
+        async let text = pipe.readToEnd()
+        #expect(await writer.flush(within: .seconds(120)))
+        close(pipe.writer)
+        #expect(try numbers(await text) == [0, 1, 2, 3, 4])
+        close(pipe.reader)
+    }
+
+    @Test("logs nothing at its end if no line was lost")
+    func nothingLost() async throws {
+        let writer = try writer()
+        writer.write(numbered(1))
+        await writer.finish(within: .seconds(120))
+        #expect(diagnostics.lines().isEmpty)
+    }
+
     @Test("removes a partly written line")
     func noRoomForAWholeLine() async {
         await #expect(processExitsWith: .success) {

@@ -5,9 +5,12 @@ private import Synchronization
 /// Writes whole lines to a file or a pipe without making the callers wait.
 ///
 /// Lines wait in a queue that one private serial Dispatch queue empties, so a stalled reader blocks one dedicated
-/// thread and no refresh. When the queue is full, new lines are lost and counted. Several processes can write to one
-/// file: it is opened for appending and each `write` has whole lines, which Linux does not mix with others on a local
-/// file. In a pipe with several writers, only lines up to `PIPE_BUF` (4096 bytes) stay whole.
+/// thread and no refresh. When the queue is full, new lines are lost and counted. While its oldest line has waited for
+/// a second, each line is reported as unsafe, because a stalled reader might never read it.
+///
+/// Several processes can write to one file: it is opened for appending and each `write` has whole lines, which Linux
+/// does not mix with others on a local file. In a pipe with several writers, only lines up to `PIPE_BUF` (4096 bytes)
+/// stay whole.
 ///
 /// The program ignores `SIGPIPE`, so a pipe without a reader is an ordinary error.
 package final class LineWriter: LineSink {
@@ -15,6 +18,8 @@ package final class LineWriter: LineSink {
         var lines = LineBlock()
         /// The number of lines not yet written, including those that are being written.
         var count = 0
+        /// The arrival of the oldest of the lines that are being written.
+        var writingSince: BootInstant?
         var isDraining = false
         /// The number of requested reopenings that are not done yet.
         var reopenings = 0
@@ -22,12 +27,30 @@ package final class LineWriter: LineSink {
         /// `true` if the last line was lost.
         var isFailing = false
         var dropped = 0
+
+        /// The arrival of the oldest line that is not yet written.
+        var oldestArrival: BootInstant? { writingSince ?? lines.arrivals.first }
+
+        mutating func takeLines() -> LineBlock {
+            if writingSince == nil { writingSince = lines.arrivals.first }
+            defer { lines = LineBlock() }
+            return lines
+        }
+
+        func isStalled(at now: BootInstant) -> Bool {
+            guard let oldestArrival else { return false }
+            return now - oldestArrival >= LineWriter.maximumWait
+        }
     }
+
+    /// A line that waits for longer is not sure to be written: its reader has stalled.
+    private static let maximumWait = Duration.seconds(1)
 
     /// The time for which lines are collected: waking the queue for each line costs more than writing it.
     private static let collectionDelay = DispatchTimeInterval.milliseconds(5)
 
     private let capacity: Int
+    private let time: any TimeSource
     private let diagnostics: DiagnosticLog
     private let backlog = Mutex(Backlog())
     /// Only taken on the queue, so callers never wait for this lock while a `write` stalls.
@@ -41,15 +64,21 @@ package final class LineWriter: LineSink {
         capacity: Int = 10_000
     ) throws(FileError) {
         output = Mutex(try LineOutput(destination, time: time, diagnostics: diagnostics))
+        self.time = time
         self.diagnostics = diagnostics
         self.capacity = capacity
     }
 
     package var droppedLines: Int { backlog.withLock { $0.dropped } }
-    package var isFailing: Bool { backlog.withLock { $0.isFailing || $0.isOverflowing } }
+
+    package var isFailing: Bool {
+        let now = time.sinceBoot
+        return backlog.withLock { $0.isFailing || $0.isOverflowing || $0.isStalled(at: now) }
+    }
 
     @discardableResult
     package func write(_ line: JSONLine) -> Bool {
+        let now = time.sinceBoot
         let (isSafe, overflowsNow) = backlog.withLock { backlog in
             guard backlog.count < capacity else {
                 backlog.dropped += 1
@@ -59,13 +88,14 @@ package final class LineWriter: LineSink {
             // A reader that is slightly too slow frees one place at a time. That counts as one overflow and is reported
             // once.
             if backlog.count <= capacity / 2 { backlog.isOverflowing = false }
-            backlog.lines.append(line)
+            let isStalled = backlog.isStalled(at: now)
+            backlog.lines.append(line, at: now)
             backlog.count += 1
             if !backlog.isDraining {
                 backlog.isDraining = true
                 queue.asyncAfter(deadline: .now() + Self.collectionDelay) { self.drain() }
             }
-            return (!backlog.isFailing, false)
+            return (!backlog.isFailing && !isStalled, false)
         }
         if overflowsNow {
             diagnostics.warning("lines are being lost because their reader is slow", ["waiting": capacity.description])
@@ -79,8 +109,7 @@ package final class LineWriter: LineSink {
     package func reopen() {
         let before = backlog.withLock { backlog in
             backlog.reopenings += 1
-            defer { backlog.lines = LineBlock() }
-            return backlog.lines
+            return backlog.takeLines()
         }
         queue.async {
             self.write(before)
@@ -103,17 +132,27 @@ package final class LineWriter: LineSink {
         }
     }
 
+    /// Waits as ``flush(within:)`` does, and logs how many lines have been lost since the start, with those that still
+    /// wait.
+    package func finish(within limit: Duration = .seconds(5)) async {
+        _ = await flush(within: limit)
+        let lost = backlog.withLock { $0.dropped + $0.count }
+        if lost > 0 { diagnostics.error("lines were lost since the start", ["lost": lost.description]) }
+    }
+
     private func drain() {
         while let lines = nextLines() { write(lines) }
     }
 
     private func write(_ lines: LineBlock) {
         var first = 0
+        backlog.withLock { $0.writingSince = lines.arrivals.first }
         while first < lines.count {
             let outcome = output.withLock { $0.write(lines, from: first) }
             first += outcome.done
             backlog.withLock { backlog in
                 backlog.count -= outcome.done
+                backlog.writingSince = first < lines.count ? lines.arrivals[first] : nil
                 backlog.isFailing = outcome.isFailing
                 backlog.dropped += outcome.lost
             }
@@ -128,8 +167,7 @@ package final class LineWriter: LineSink {
                 backlog.isDraining = false
                 return nil
             }
-            defer { backlog.lines = LineBlock() }
-            return backlog.lines
+            return backlog.takeLines()
         }
     }
 }
@@ -139,13 +177,15 @@ struct LineBlock {
     private(set) var bytes: [UInt8] = []
     /// The offset of the end of each line.
     private(set) var ends: [Int] = []
+    private(set) var arrivals: [BootInstant] = []
 
     var count: Int { ends.count }
 
-    mutating func append(_ line: JSONLine) {
+    mutating func append(_ line: JSONLine, at now: BootInstant) {
         line.append(to: &bytes)
         bytes.append(UInt8(ascii: "\n"))
         ends.append(bytes.count)
+        arrivals.append(now)
     }
 
     /// The offset of the beginning of a line, or of the end of the last one.

@@ -73,7 +73,7 @@ extension CommandContext {
         let summary = try outcome.get()
         let event = MetricsEvent.runOnce(summary, unstored, duration: time.sinceBoot - started)
         if case .file = configuration.metricsLog { worker.metrics.record(event) }
-        _ = await worker.writer.flush()
+        await worker.writer.finish()
         // The last line of standard output, even if the metrics log is elsewhere.
         Output.standard.line(event.resultLine(at: time.now, worker: workerName).bytes)
         guard unstored == .none else { return .inputOutput }

@@ -108,7 +108,7 @@ struct WorkerParts: Sendable {
         }
         await stop(running)
         metrics.record(.stopped(uptime: context.time.sinceBoot - started))
-        _ = await writer.flush()
+        await writer.finish()
         context.report(unstored, in: spill)
         if let error = reason.error {
             context.diagnostics.error("stopped: the database must not be used any more", ["error": error.message])
