@@ -15,8 +15,9 @@ struct AccountDeletionTests {
     }
 
     private func addUser(_ number: Int64, to store: any Store) async throws {
-        let grant = try Sample.grant(number, owner: account)
-        try await store.transact { transaction in
+        var grant = try Sample.grant(number, owner: account)
+        grant.scope = "openid email"
+        try await store.transact { [grant] transaction in
             try transaction.insert(Sample.user(number))
             try transaction.insert(grant)
         }
@@ -36,6 +37,7 @@ struct AccountDeletionTests {
             #expect(outcome?.grant == grant)
             #expect(grant.state == .disconnected && grant.reason == .userDeleted)
             #expect(grant.revocationAskedAt == start && grant.refreshToken != nil && grant.dueAt == start)
+            #expect(grant.scope == "", "only what Google's revocation needs is kept until it is done")
             let notice = Notice.Content.connection(
                 of: grant.id,
                 from: .active,
@@ -74,6 +76,7 @@ struct AccountDeletionTests {
             try await addUser(3, to: store)
             let grant = try await delete("user 1", in: store)?.grant
             #expect(grant?.revocationAskedAt == nil && grant?.refreshToken == nil && grant?.owner == Grant.Owner())
+            #expect(grant?.scope == "")
             #expect(try await delete("user 3", in: store)?.grant?.revocationAskedAt == start)
         }
     }

@@ -36,6 +36,7 @@ extension Grant {
     ) -> [GrantEvent] {
         let revokes = revokes && !hasTokenOfAnotherAccount
         let events = end(as: .disconnected, reason: reason, at: now)
+        if reason == .userDeleted { scope = "" }
         if revokes, refreshToken != nil || accessToken != nil {
             revocationAskedAt = revocationAskedAt ?? now
             dueAt = now
@@ -128,7 +129,6 @@ extension Grant {
         enter(.disconnected, reason: .forgotten, at: now)
         since = endedAt
         wipeTokens()
-        scope = ""
         return GrantEvent(of: self, kind: .state, from: former, at: now)
     }
 
@@ -138,6 +138,7 @@ extension Grant {
         accessToken = nil
         guard [GrantReason.userDeleted, .forgotten].contains(reason) else { return }
         owner = Owner()
+        scope = ""
         formerTokensUntil = issuedTokens.end
     }
 }
