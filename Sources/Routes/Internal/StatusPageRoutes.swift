@@ -48,6 +48,7 @@ extension InternalRoutes {
     private func list(for request: ServerRequest) async -> ServerResponse {
         guard let lookup else { return APIError.noOperators.pageResponse }
         do throws(APIError) {
+            try Self.refuseOtherSites(request)
             return await monitoring.page(showing: try await lookup.list(request, at: monitoring.time.now))
         } catch {
             return error.pageResponse
@@ -58,6 +59,7 @@ extension InternalRoutes {
     private func user(for request: ServerRequest) async -> ServerResponse {
         guard let lookup, let administration else { return APIError.noOperators.pageResponse }
         do throws(APIError) {
+            try Self.refuseOtherSites(request)
             guard request.method == "POST", request.form.contains(where: { $0.name == "change" }) else {
                 return await monitoring.page(showing: try await lookup.user(request))
             }
@@ -72,6 +74,17 @@ extension InternalRoutes {
         } catch {
             return error.pageResponse
         }
+    }
+
+    /// Refuses what a page of another site loads without showing it, such as an image or a frame.
+    ///
+    /// The browser adds the operator's credential, and each look-up makes a line in the audit. Links and forms that the
+    /// operator follows are allowed. A page cannot change these headers (https://www.w3.org/TR/fetch-metadata/).
+    private static func refuseOtherSites(_ request: ServerRequest) throws(APIError) {
+        guard request.header("sec-fetch-site") == "cross-site" else { return }
+        let isNavigation = request.header("sec-fetch-mode") == "navigate"
+        let destination = request.header("sec-fetch-dest") ?? "document"
+        guard isNavigation, destination == "document" else { throw .foreignPage }
     }
 }
 
@@ -90,6 +103,7 @@ extension APIError {
         only a button of this page, for an operator with "manage": true, changes a grant: open the user again
         """#
     )
+    static let foreignPage = forbidden("a page of another site cannot look up users: open the status page itself")
     static let oldPage = APIError(
         409,
         "changed",

@@ -116,6 +116,44 @@ struct UserLookupTests {
         #expect(audit == ["jane not_found"])
     }
 
+    @Test(
+        "is refused to pages of other sites, which get no line in the audit, unless the operator follows their link",
+        arguments: [
+            FetchMetadata(site: "cross-site", mode: "no-cors", destination: "image", isRefused: true),
+            FetchMetadata(site: "cross-site", mode: "cors", destination: "empty", isRefused: true),
+            FetchMetadata(site: "cross-site", mode: "navigate", destination: "iframe", isRefused: true),
+            FetchMetadata(site: "cross-site", mode: "navigate", destination: "document", isRefused: false),
+            FetchMetadata(site: "same-origin", mode: "cors", destination: "empty", isRefused: false),
+            FetchMetadata(site: "none", mode: "navigate", destination: "document", isRefused: false),
+        ]
+    )
+    func otherSites(metadata: FetchMetadata) async throws {
+        try await fixture.add(user: "u/1")
+        let routes = await fixture.routes()
+        let headers = [("Authorization", Self.jane)] + metadata.headers
+        let requests = [
+            ServerRequest(method: "GET", path: "/users", query: Self.user, headers: headers),
+            ServerRequest(method: "GET", path: "/grants", headers: headers),
+            ServerRequest(method: "POST", path: "/users", headers: headers, body: Array("user=u%2F1".utf8)),
+        ]
+        for request in requests {
+            let response = try await VendingFixture.response(to: request, from: routes)
+            #expect(response.status == (metadata.isRefused ? 403 : 200), "\(request.method) \(request.path)")
+        }
+        #expect(audit.count == (metadata.isRefused ? 0 : requests.count))
+    }
+
+    struct FetchMetadata: Sendable {
+        let site: String
+        let mode: String
+        let destination: String
+        let isRefused: Bool
+
+        var headers: [ServerRequest.Field] {
+            [("Sec-Fetch-Site", site), ("Sec-Fetch-Mode", mode), ("Sec-Fetch-Dest", destination)]
+        }
+    }
+
     @Test("finds a user by e-mail address, handle and grant too, without an address that names the user")
     func otherNames() async throws {
         let id = try await fixture.add(user: "u/1")
