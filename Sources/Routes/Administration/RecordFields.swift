@@ -138,6 +138,8 @@ package struct RecordFields {
     }
 
     /// Returns scopes separated by spaces, from an array or from a string with spaces or commas.
+    ///
+    /// The former backend's functions write Python's `str(None)` where no scope is known.
     func scopes(_ field: String) throws(InputError) -> String? {
         var words: [Substring] = []
         switch value(field) {
@@ -155,7 +157,7 @@ package struct RecordFields {
         guard scope.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), scope.utf8.count <= Self.maximumScopeLength else {
             throw problem(field, needs: "a list of scopes: visible ASCII of at most \(Self.maximumScopeLength) bytes")
         }
-        return scope.isEmpty ? nil : scope
+        return ["", "None"].contains(scope) ? nil : scope
     }
 
     /// Checks a user id by the rules of the command line, so that every stored user can be named there.

@@ -87,6 +87,14 @@ struct ImportedGrantTests {
         #expect(grant.recordedState == nil)
     }
 
+    @Test(
+        "knows no scope if the former backend wrote Python's None",
+        arguments: [#""None""#, #"["None"]"#, #""""#, "[]", "null"]
+    )
+    func noScope(scope: String) throws {
+        #expect(try read(#"{"user_id":"u","access_token":"a","scope":\#(scope)}"#).scope == nil)
+    }
+
     static let tokenTimes: [(String, Int64, Int64)] = [
         // (fields, obtained, expires) in seconds from now
         (#""expires_in": 3600"#, 0, 3600),
