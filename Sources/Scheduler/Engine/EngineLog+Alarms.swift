@@ -35,8 +35,8 @@ extension EngineLog {
             raise(
                 .clientFault,
                 """
-                Google refuses the client itself (\(code)): check the client id in the Cloud console; \
-                no grant was changed, and one at a time is tried until it works again
+                the token endpoint refuses the client itself (\(code)): check the client id where it is registered (for \
+                Google, the Cloud console); no grant was changed, and one at a time is tried until it works again
                 """,
                 client: client,
                 repeats: true
@@ -106,9 +106,9 @@ extension EngineLog {
         raise(
             .databaseCopySuspected,
             """
-            Google has refused the first \(FirstAnswers.maximumGrants) grants since the start and accepted none: are other \
-            workers using a copy of this database, or is it an old backup? Only one grant in five minutes is tried until \
-            one succeeds; see docs/runbook.md
+            the token endpoint has refused the first \(FirstAnswers.maximumGrants) grants since the start and accepted \
+            none: are other workers using a copy of this database, or is it an old backup? Only one grant in five minutes \
+            is tried until one succeeds; see docs/runbook.md
             """,
             client: client
         )

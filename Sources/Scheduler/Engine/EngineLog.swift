@@ -108,7 +108,7 @@ package final class EngineLog: Sendable {
     func pacer(client: String, ceiling: Double, paused: Duration, reason: String) {
         metrics.record(.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason))
         diagnostics.notice(
-            "throttled by Google: slowing down",
+            "throttled by the token endpoint: slowing down",
             ["client": client, "per_second": "\(ceiling)", "paused_seconds": "\(paused.inSeconds)"]
         )
     }

@@ -46,7 +46,8 @@ extension RefreshRules {
                 decision.alarm = (
                     kind: .grantsInDoubt,
                     text: """
-                    Google refuses more grants than usual: each is confirmed for up to 50 minutes before it ends; see \
+                    the token endpoint refuses more grants than usual: each is confirmed for up to 50 minutes before it \
+                    ends; see \
                     docs/runbook.md#google-refuses-many-grants
                     """
                 )

@@ -51,7 +51,10 @@ extension RefreshEngine {
                 // A grant that was refreshed, has changed or has ended is decided about again.
                 guard !decision.isRefreshed, !decision.isVoid, let grant = decision.grant, grant.state.isConnected
                 else { continue }
-                return try serveOldToken(of: grant, insteadOf: rejected, reason: result.code)
+                // A refusal in doubt has not ended the grant, so its code would say too much.
+                let isInDoubt = GrantReason.mustNotComeEarly.contains(grant.reason)
+                let reason = isInDoubt ? grant.reason.rawValue : result.code
+                return try serveOldToken(of: grant, insteadOf: rejected, reason: reason)
             case .handledElsewhere:
                 reason = VendReason.claimedElsewhere.rawValue
                 guard let current = try await waitForOtherWorker(grant, until: end) else { continue }

@@ -151,6 +151,27 @@ struct VendingTests {
         #expect(fixture.google.calls == 3)
     }
 
+    @Test("In a wave the warning names the state in which the grants wait, not an end")
+    func oldTokenInWave() async throws {
+        let fixture = try EngineFixture(seed: 80)
+        try await fixture.add(0..<60)
+        let engine = fixture.engine(maxRate: 100_000)
+        await fixture.run(engine, for: .seconds(5))
+        fixture.google.answer { _ in .answer(.invalidGrant) }
+        fixture.time.advance(by: .seconds(3000))
+        var warnings: [String?] = []
+        for user in 0..<60 {
+            do {
+                let token = try await engine.freshToken(of: "user \(user)", minimumLife: .seconds(1800))
+                warnings.append(token.warning)
+            } catch VendingError.refused {
+                // The first ones end before the rate is unusual.
+            }
+        }
+        #expect(warnings.count > 40)
+        #expect(Set(warnings) == ["invalid_grant_unconfirmed"])
+    }
+
     @Test("However often callers ask while refreshing fails, Google is asked once in ten seconds, and then again")
     func failingRefreshIsNotHammered() async throws {
         let fixture = try EngineFixture()
@@ -199,7 +220,7 @@ struct VendingTests {
         #expect(try await fixture.states() == [.retrying: 60])
         for _ in 0..<5 {
             fixture.time.advance(by: .seconds(10))
-            await #expect(throws: VendingError.unavailable(reason: "invalid_grant")) {
+            await #expect(throws: VendingError.unavailable(reason: "invalid_grant_unconfirmed")) {
                 try await engine.freshToken(of: "user 3", minimumLife: .zero)
             }
         }
