@@ -119,16 +119,17 @@ extension AccountClient {
                 if currentRefresh?.number == number { finishRefresh(with: .success(token)) }
                 return
             }
-            let formerToken = try cache.pair()?.accessToken
-            let formerUser = formerToken.flatMap(TokenPair.user)
-            // Another process of the app might have signed another user in. The calls that wait are the former user's.
-            func isAnotherUsers(_ token: String?) -> Bool {
-                guard let formerUser, let user = token.flatMap(TokenPair.user) else { return false }
-                return user != formerUser
-            }
+            let former = try cache.pair()
+            let formerToken = former?.accessToken
             for _ in 1...Self.maximumRounds {
                 guard let sent = try cache.pairForRefresh() else { return leaveAccount(with: .signedOut) }
-                if isAnotherUsers(sent.accessToken) { return leaveAccount(with: .sessionReplaced) }
+                // Another process of the app might have signed another user in. The calls that wait are the former
+                // user's. The pair that this process had belongs to its own session, whatever user the response names:
+                // the server can join two users.
+                let isOwnPair = sent.refreshToken == former?.refreshToken
+                if !isOwnPair, TokenPair.isOfAnotherUser(sent.accessToken, than: formerToken) {
+                    return leaveAccount(with: .sessionReplaced)
+                }
                 // Another process has refreshed.
                 if let accessToken = sent.accessToken, accessToken != formerToken, !isExpiring(accessToken) {
                     return finishRefresh(with: .success(accessToken))
@@ -138,7 +139,9 @@ extension AccountClient {
                 switch result {
                 case .success(let tokens):
                     if cache.replace(sent: sent, with: tokens.pair) {
-                        if isAnotherUsers(tokens.accessToken) { return leaveAccount(with: .sessionReplaced) }
+                        if !isOwnPair, TokenPair.isOfAnotherUser(tokens.accessToken, than: formerToken) {
+                            return leaveAccount(with: .sessionReplaced)
+                        }
                         return finishRefresh(with: .success(tokens.accessToken))
                     }
                 case .failure(let error) where error.endsSession:

@@ -203,12 +203,31 @@ extension TokenPair {
         let userID: String?
     }
 
+    private struct Session: Decodable {
+        let sid: String?
+    }
+
     /// Returns the expiry in the token, or nil if it cannot be read.
     ///
     /// The signature is not checked: only the server has the key, and the expiry only decides when to refresh.
     static func expiry(of token: String) -> Date? {
         claims(Expiry.self, of: token).map { Date(timeIntervalSince1970: $0.exp) }
     }
+
+    /// Returns `true` if two access tokens name different users and do not name the same session.
+    ///
+    /// A token that cannot be read counts as the same user's.
+    static func isOfAnotherUser(_ token: String?, than former: String?) -> Bool {
+        guard let token, let former, let user = user(of: token), let formerUser = self.user(of: former) else {
+            return false
+        }
+        guard user != formerUser else { return false }
+        guard let session = session(of: token) else { return true }
+        return session != self.session(of: former)
+    }
+
+    /// Returns the session that the token names, or nil if it names none.
+    private static func session(of token: String) -> String? { claims(Session.self, of: token)?.sid }
 
     /// Returns the user whom the token names, or nil if it cannot be read.
     static func user(of token: String) -> String? {

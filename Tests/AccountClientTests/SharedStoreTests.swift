@@ -90,6 +90,46 @@ struct SharedStoreTests {
         #expect(store.load(.refreshToken) == nil)
     }
 
+    @Test("A session whose user the server has joined with another one goes on")
+    func joinedUsers() async throws {
+        let backend = try Backend { request in
+            guard request.line == "POST /api/auth/refresh" else { return nil }
+            return Backend.tokens((Backend.token("b", user: "joined", expiresIn: 1800), "refresh-b"))
+        }
+        try backend.signIn(into: store)
+        let client = try backend.client(store)
+        try await client.forceRefresh()
+        #expect(store.load(.refreshToken) == "refresh-b")
+        #expect(try await client.isSignedIn)
+    }
+
+    @Test(
+        "Another process's tokens with another user are this session's only if they name it",
+        arguments: ["ada's", "bob's", nil] as [String?],
+        [true, false]
+    )
+    func joinedUsersElsewhere(session: String?, storesAccessToken: Bool) async throws {
+        let other = Backend.token("b", user: "joined", session: session, expiresIn: 1800)
+        let backend = try Backend { request in
+            switch request.line {
+            case "POST /api/auth/refresh": Backend.tokens((other, "refresh-c"))
+            case "GET /things" where request.bearer == other: answer("{}")
+            default: nil
+            }
+        }
+        store.save(Backend.token("a", user: "ada", session: "ada's", expiresIn: 1800), for: .accessToken)
+        store.save("refresh-a", for: .refreshToken)
+        let client = try backend.client(store)
+        #expect(try await client.isSignedIn)
+        store.save("refresh-b", for: .refreshToken)
+        if storesAccessToken { store.save(other, for: .accessToken) } else { store.remove(.accessToken) }
+        if session == "ada's" {
+            #expect(try await client.status() == 200)
+        } else {
+            await #expect(throws: AccountError.sessionReplaced) { try await client.status() }
+        }
+    }
+
     @Test("Tokens are compared and written without another process in between")
     func exclusiveWrites() async throws {
         let backend = try Backend()

@@ -98,8 +98,9 @@ final class Backend: Sendable {
     }
 
     /// Returns a token with a readable payload and a meaningless signature.
-    static func token(_ name: String, user: String? = nil, expiresIn seconds: Int) -> String {
-        let payload = #"{"sub":"\#(user ?? name)??>>","exp":\#(Int(now.timeIntervalSince1970) + seconds)}"#
+    static func token(_ name: String, user: String? = nil, session: String? = nil, expiresIn seconds: Int) -> String {
+        let session = session.map { #","sid":"\#($0)""# } ?? ""
+        let payload = #"{"sub":"\#(user ?? name)??>>","exp":\#(Int(now.timeIntervalSince1970) + seconds)\#(session)}"#
         let text = Data(payload.utf8).base64EncodedString()
             .replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
             .replacingOccurrences(of: "=", with: "")
