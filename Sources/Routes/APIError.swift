@@ -163,7 +163,12 @@ extension APIError {
     }
 
     private func publicHeaders(_ status: Int) -> [ServerRequest.Field] {
-        (status == 401 ? [("WWW-Authenticate", "Bearer")] : []) + (retryAfter.map { [$0.retryAfter] } ?? [])
+        var headers: [ServerRequest.Field] = []
+        if status == 401 { headers.append(("WWW-Authenticate", "Bearer")) }
+        // So that a proxy can send this request, and no other one, to the former backend.
+        if self == .notMovedYet { headers.append(("Refresh-Worker-User", "not-moved")) }
+        if let retryAfter { headers.append(retryAfter.retryAfter) }
+        return headers
     }
 }
 

@@ -5,8 +5,9 @@ import http.server
 import json
 import ssl
 import threading
+import time
 
-from accounts import Accounts, user_token
+from accounts import Accounts, token, user_token
 from browser_page import COOKIES, ORIGIN, Page, permissions, set_cookies
 from nginx import Nginx
 from scan import check_refused_methods, check_server, public_operations
@@ -73,7 +74,10 @@ def scenario(fixture):
     certificate, key = authority.issue("nginx")
     former_certificate = authority.issue("former-backend.example.com", host="former-backend.example.com")
     former = Former(*former_certificate)
-    accounts = Accounts(fixture, "--trusted-proxy", "127.0.0.1", "--google-calls-per-minute", "60")
+    accounts = Accounts(
+        fixture, "--trusted-proxy", "127.0.0.1", "--google-calls-per-minute", "60",
+        "--accept-former-refresh-tokens-until", "9999-12-31",
+    )
     nginx = Nginx.deployed(
         fixture, "refresh-worker-app.conf",
         {
@@ -92,10 +96,10 @@ def scenario(fixture):
         browsers(authority, nginx)
         user_flows(fixture, accounts, authority, nginx)
         budgets(authority, nginx)
+        late_sign_ups(accounts, authority, nginx)
     finally:
         nginx.stop()
         former.shutdown()
-    accounts.close()
     return ""
 
 
@@ -205,3 +209,40 @@ def budgets(authority, nginx):
     assert statuses[-1] == 429, "claimed addresses do not extend the budget"
     assert connect(spender, claimed="127.0.0.3") == 429, "a claimed address has no budget of its own"
     assert connect(Phone(nginx.port, authority, "127.0.0.3")) != 429, "each phone has its own budget"
+
+
+class Overloaded(http.server.BaseHTTPRequestHandler):
+    """A worker that serves nobody now."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"] or 0))
+        self.send_error(503)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def late_sign_ups(accounts, authority, nginx):
+    """The former backend refreshes the tokens of a user whom no import has brought yet, and no others."""
+    phone = Phone(nginx.port, authority, "127.0.0.8")
+
+    def refresh(user):
+        claims = {"sub": user, "type": "refresh", "exp": int(time.time()) + 86_400}
+        return phone.post("/api/auth/refresh", {"refresh_token": token(claims)})
+
+    answer = refresh("late")
+    assert came_from_former(answer), "the former backend refreshes the tokens of a user who is not moved yet"
+    seen = answer.json["headers"]
+    assert answer.json["path"] == "/api/auth/refresh" and int(seen["Content-Length"]) > 0, "it gets the same request"
+    assert seen["Host"] == "former-backend.example.com", "it sees its own name"
+    assert seen["X-Forwarded-For"] == "127.0.0.8", "it sees the client's address"
+    moved = json.dumps({"user_id": "moved", "email": "moved@example.com"})
+    accounts.fixture.run("users", "import", "-", stdin=moved)
+    assert "access_token" in refresh("moved").expect(200).json, "the worker refreshes the tokens of a user who is moved"
+    accounts.close()
+    overloaded = http.server.ThreadingHTTPServer(("127.0.0.1", accounts.port), Overloaded)
+    threading.Thread(target=overloaded.serve_forever, daemon=True).start()
+    answer = refresh("late").expect(503)
+    assert answer.headers["retry-after"] == "60" and "detail" in answer.json, "any other 503 stays the worker's"
+    check_server(answer, "a 503 of the worker", tls=True)
+    overloaded.shutdown()

@@ -79,12 +79,15 @@ struct FormerRefreshTokenTests {
         let response = try await fixture.refresh(token)
         #expect(response.comprehension == "503 The user is not moved yet; try again")
         #expect(response.header("Retry-After") == "60")
+        // By which a proxy knows that the former backend can serve this request.
+        #expect(response.header("Refresh-Worker-User") == "not-moved")
         let user = User(id: "late", createdAt: fixture.time.now)
         try await fixture.store.transact { try $0.insert(user) }
         #expect(try await fixture.refresh(token).status == 200)
         fixture.time.advance(by: .seconds(30 * 86_400))
         let late = Self.token(fixture, user: "too late")
-        #expect(try await fixture.refresh(late).comprehension == Self.refusal)
+        let refused = try await fixture.refresh(late)
+        #expect(refused.comprehension == Self.refusal && refused.header("Refresh-Worker-User") == nil)
     }
 
     @Test("it is not accepted as an access token")
