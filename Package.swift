@@ -30,6 +30,9 @@ let package = Package(
     /// `unsafe`.
     let memorySafe: [SwiftSetting] = common + [.strictMemorySafety()]
 
+    /// The checks of the C library's buffers, as Debian builds its programs. They need an optimised build.
+    let fortified = CSetting.define("_FORTIFY_SOURCE", to: "2", .when(configuration: .release))
+
     package.products += [
         .executable(name: "refresh-worker", targets: ["RefreshWorker"]),
         .executable(name: "google-sandbox", targets: ["GoogleSandbox"]),
@@ -43,12 +46,13 @@ let package = Package(
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CGnuTLS", pkgConfig: "gnutls", providers: [.apt(["libgnutls28-dev"])]),
         // Valgrind 3.19 ends at the debug information of version 5, which is clang's own choice.
-        .target(name: "CProcess", cSettings: [.unsafeFlags(["-gdwarf-4"])]),
+        .target(name: "CProcess", cSettings: [fortified, .unsafeFlags(["-gdwarf-4"])]),
         // The Makefile passes the commit for release builds.
         .target(
             name: "CCommit",
             cSettings: [
                 .define("COMMIT", to: Context.environment["REFRESH_WORKER_COMMIT"] ?? ""),
+                fortified,
                 .unsafeFlags(["-gdwarf-4"]),
             ]
         ),
@@ -110,7 +114,9 @@ let package = Package(
                 "Base", "CCommit", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes",
                 "Scheduler", "Status", "Storage", "Telemetry",
             ],
-            swiftSettings: memorySafe
+            swiftSettings: memorySafe,
+            // All addresses of functions are found at the start, and their table is read-only afterwards.
+            linkerSettings: [.unsafeFlags(["-Xlinker", "-z", "-Xlinker", "now"])]
         ),
         .executableTarget(
             name: "GoogleSandbox",
