@@ -183,7 +183,7 @@ extension [ServerRequest.Field] {
     func checkNames(_ names: [String]) throws(APIError) {
         guard !allSatisfy({ names.contains($0.name) }) else { return }
         let known = names.isEmpty ? "none" : names.joined(separator: ", ")
-        throw .invalidRequest("the query has an unknown name. Known here: \(known)")
+        throw .invalidRequest("the query or form has an unknown name. Known here: \(known)")
     }
 }
 

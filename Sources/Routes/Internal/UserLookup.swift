@@ -30,7 +30,7 @@ struct UserLookup: Sendable {
         try await answer(request) { service in
             let fields = request.method == "POST" ? request.form : request.query
             try fields.checkNames(["user", "grant"])
-            if let text = fields.only("grant"), !fields.contains(where: { $0.name == "user" }) {
+            if let text = fields.only("grant"), fields.count == 1 {
                 let grant = if let id = GrantID(text) { try await store.grant(id) } else { Grant?.none }
                 // An operator must not learn which grants of others there are.
                 guard service.users == .everything || grant.map({ service.users.covers($0.userID) }) ?? false else {
@@ -78,6 +78,7 @@ struct UserLookup: Sendable {
     /// The page might be old: the transaction of the change first checks that the grant is still the one it showed.
     func change(_ request: ServerRequest, by administration: AdministrationHandler) async throws(APIError) -> GrantID {
         let (service, change, user) = try await answer(request) { service -> Found<(Service, SealedChange, String)> in
+            try request.form.checkNames(["change"])
             let change = try request.form.only("change").flatMap { try SealedChange($0, by: service) }
             guard let change else { throw APIError.foreignForm }
             guard let grant = try await store.grant(change.grant) else { throw APIError.oldPage }
@@ -125,8 +126,8 @@ struct UserLookup: Sendable {
     }
 
     private func userText(in fields: [ServerRequest.Field]) throws(APIError) -> String {
-        guard let user = fields.only("user") else {
-            throw .invalidRequest("name one user, as in /users?user=alice")
+        guard fields.count == 1, let user = fields.only("user") else {
+            throw .invalidRequest("name one user or one grant, as in /users?user=alice")
         }
         // Invalid UTF-8 is decoded as U+FFFD, and would name another user.
         guard user.isUserID || user.hasPrefix(Service.handlePrefix), !user.unicodeScalars.contains("\u{fffd}") else {

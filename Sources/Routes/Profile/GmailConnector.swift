@@ -198,6 +198,7 @@ struct GmailTokens: Sendable {
 
     /// Google documents at most 256 bytes, and asks for room for more.
     private static let maximumCode = 2048
+    private static let maximumEmail = 255
 
     init(_ request: ServerRequest) throws(APIError) {
         let body = try RequestBody(request, allowsForm: true)
@@ -212,7 +213,10 @@ struct GmailTokens: Sendable {
         self.refreshTokenLifetime = refreshTokenLifetime == .zero ? nil : refreshTokenLifetime
         lifetime = try body.seconds("expires_in")
         scope = try body.scopes("scope")
-        _ = try body.text("email")
+        // Not used, and checked as the description says, so that a mistake of the app shows.
+        if let email = try body.text("email"), email.unicodeScalars.count > Self.maximumEmail {
+            throw .invalidField("email", mustBe: "shorter")
+        }
         // A malformed token is refused without asking Google.
         guard Token.isWellFormed(accessToken) else { throw .refusedByGoogle }
         self.accessToken = Secret(accessToken)

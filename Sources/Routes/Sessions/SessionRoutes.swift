@@ -31,8 +31,10 @@ extension RouteDependencies {
     private func signIn(_ request: ServerRequest) async throws -> ServerResponse {
         try await budgets.signIn(request) {
             let body = try RequestBody(request)
+            let nonce = try body.text("nonce")
             if let token = try body.text("id_token", limit: TokenSigner.maximumTokenLength) {
-                let (identity, proof) = try await identity(ofIDToken: token, nonce: body.text("nonce"))
+                _ = try body.token("access_token")
+                let (identity, proof) = try await identity(ofIDToken: token, nonce: nonce)
                 return Self.response(with: try await beginSession(as: identity, provenBy: proof))
             }
             let token = try body.required("access_token")

@@ -289,6 +289,9 @@ struct UserLookupTests {
             #expect(try await post("change=\(button)", other).status == 403)
         }
         #expect(try await post("change=\(button)", "Bearer wrong").status == 401)
+        for form in ["change=\(button)&user=u%2F1", "change=\(button)&force=1"] {
+            #expect(try await post(form, Self.boss).status == 400, "\(form)")
+        }
         let foreign = [("Sec-Fetch-Site", "cross-site")]
         #expect(try await post("change=\(button)", Self.boss, headers: foreign).status == 403)
         #expect(try await fixture.store.grant(id)?.state == .active)
@@ -351,7 +354,7 @@ struct UserLookupTests {
         "is refused with a sentence for a query that does not name one user",
         arguments: [
             [], [("user", ""), ("grant", "0123456789abcdef")], [("user", "")], [("user", "a"), ("user", "a")],
-            [("users", "a")], [("user", "u/1"), ("users", "u/1")],
+            [("users", "a")], [("user", "u/1"), ("users", "u/1")], [("user", "u/1"), ("grant", "0123456789abcdef")],
             [("user", String(repeating: "a", count: 256))], [("user", "a\u{0}")], [("user", "a\n")],
             [("user", "\u{fffd}")],
         ] as [[ServerRequest.Field]]

@@ -62,6 +62,11 @@ struct GmailConnectorRefusalTests {
             BadBody(body: #"{"access_token":"ya29.jane","scope":7}"#, expected: "400 INVALID_JSON", names: "scope"),
             BadBody(body: #"{"access_token":"ya29.jane","scope":[7]}"#, expected: "400 INVALID_JSON", names: "scope"),
             BadBody(body: #"{"access_token":"ya29.jane","email":7}"#, expected: "400 INVALID_JSON", names: "email"),
+            BadBody(
+                body: #"{"access_token":"ya29.jane","email":"\#(String(repeating: "é", count: 256))"}"#,
+                expected: "400 INVALID_JSON",
+                names: "email"
+            ),
         ]
     )
     func badBodies(_ example: BadBody) async throws {

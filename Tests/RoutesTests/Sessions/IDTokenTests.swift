@@ -104,6 +104,22 @@ struct IDTokenTests {
         #expect(try await signIn(token()).status == 200)
     }
 
+    @Test("is missing if it is null or empty, and then Google's access token is used", arguments: ["null", #""""#])
+    func missing(idToken: String) async throws {
+        fixture.google.setAccount("ya29.jane")
+        let body = #"{"access_token":"ya29.jane","id_token":\#(idToken),"nonce":null}"#
+        #expect(try await fixture.send("POST", Self.path, json: body).status == 200)
+    }
+
+    @Test(
+        "is refused beside members of another form, as the description says",
+        arguments: [#""access_token":7"#, #""access_token":"é""#, #""nonce":7"#]
+    )
+    func otherMembers(members: String) async throws {
+        let body = try #"{"id_token":"\#(token())",\#(members)}"#
+        #expect(try await fixture.send("POST", Self.path, json: body).status == 400)
+    }
+
     @Test("is refused if Google's key has not signed it, and cannot be judged without Google's keys")
     func keysOfGoogle() async throws {
         keys.publish(["k1": keys.second])
