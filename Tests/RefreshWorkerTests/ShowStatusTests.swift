@@ -293,7 +293,7 @@ struct ShowStatusTests {
             #expect(snapshot.workers?.map(\.id) == ["daemon"])
             #expect(snapshot.keysInUse == [key: 6])
             #expect(snapshot.ringKeys == [key] && snapshot.sealingKey == key)
-            #expect(snapshot.schema == 1)
+            #expect(snapshot.schema == 2)
             #expect(snapshot.databaseBytes > 0)
         }
     }

@@ -159,16 +159,28 @@ struct MigrationTests {
     @Test(
         "The steps that a released version has are never changed",
         arguments: [
-            (SQLDialect.sqlite, "299d20b3015023bc6ca9164681a4272889f4eeca8930d0a526d9703b7f19059f"),
-            (.postgres, "ec3e27128512338d95f29bd80cc3578b70055144c74a2793db587054624082c1"),
+            (
+                SQLDialect.sqlite,
+                [
+                    "299d20b3015023bc6ca9164681a4272889f4eeca8930d0a526d9703b7f19059f",
+                    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+                ]
+            ),
+            (
+                .postgres,
+                [
+                    "ec3e27128512338d95f29bd80cc3578b70055144c74a2793db587054624082c1",
+                    "03d132f33e41aaf63ecf9b9e769503db5bdde75a0c02d9835f73b6ea002b6dbe",
+                ]
+            ),
         ]
     )
-    func released(dialect: SQLDialect, checksum: String) {
+    func released(dialect: SQLDialect, checksums: [String]) {
         // Until the first release, a change of the first schema changes its checksum here; afterwards it needs a new
         // step.
-        let checksums = SchemaStep.all.map {
+        let found = SchemaStep.all.map {
             Hexadecimal.encode(Digest.sha256(Array($0.statements(for: dialect).utf8)))
         }
-        #expect(checksums == [checksum])
+        #expect(found == checksums)
     }
 }

@@ -89,6 +89,38 @@ struct PostgresMigrationTests {
         }
     }
 
+    @Test(
+        "Every table has a primary key, so that a publication of all tables refuses nothing that the worker writes",
+        arguments: [true, false]
+    )
+    func keys(isUpgrade: Bool) async throws {
+        try await PostgresServer.withDatabase { url in
+            if isUpgrade {
+                let deadline = CallDeadline(in: .seconds(600))
+                let connection = try PostgresConnection.open(try DatabaseAddress(url: url), until: deadline)
+                try PostgresSchema(steps: [SchemaStep.all[0]]).migrate(connection, until: deadline)
+            }
+            try await PostgresServer.run("CREATE PUBLICATION every FOR ALL TABLES", on: url.reveal())
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
+            let tables = "FROM pg_class WHERE relnamespace = 'refresh_worker'::regnamespace AND relkind = 'r'"
+            let hasKey = "EXISTS (SELECT 1 FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary)"
+            try await expect("t", to: "SELECT count(*) > 8 \(tables)", on: url)
+            try await expect("", to: "SELECT relname \(tables) AND NOT \(hasKey)", on: url)
+
+            try await store.add([try Sample.grant(1)])
+            let successes = "INSERT INTO refresh_worker.client_successes VALUES ('client 1', 0, 3, 0)"
+            try await PostgresServer.run(successes, on: url.reveal())
+            let counted = try await store.storeResults { transaction in
+                let counted = try transaction.takeUncountedSuccesses(of: "client 1").map(\.count)
+                try transaction.setClientHealth([1], of: "client 1")
+                return counted
+            }
+            #expect(counted == [3])
+            try await expect("0", to: "SELECT count(*) FROM refresh_worker.client_successes", on: url)
+            await store.close()
+        }
+    }
+
     @Test("A step waits only a second for the lock of a table, since all others wait behind it")
     func lockedTable() async throws {
         try await withGrants([next]) { url, migrate in

@@ -103,6 +103,39 @@ struct PostgresOpeningTests {
         }
     }
 
+    @Test("The error for a user who cannot upgrade the tables of another names the grant that suffices")
+    func upgradeByAnother() async throws {
+        try await PostgresServer.withDatabase { url in
+            let (owner, name) = (
+                "owner_\(UInt32.random(in: 0...UInt32.max))", "plain_\(UInt32.random(in: 0...UInt32.max))"
+            )
+            try await PostgresServer.run(
+                """
+                CREATE ROLE \(owner) LOGIN; CREATE ROLE \(name) LOGIN;
+                CREATE SCHEMA refresh_worker AUTHORIZATION \(owner); GRANT ALL ON SCHEMA refresh_worker TO \(name)
+                """,
+                on: url.reveal()
+            )
+            let deadline = CallDeadline(in: .seconds(600))
+            let address = try DatabaseAddress(url: changed(url, "postgres@", to: "\(owner)@"))
+            let connection = try PostgresConnection.open(address, until: deadline)
+            try PostgresSchema(steps: [SchemaStep.all[0]]).migrate(connection, until: deadline)
+            let tables = "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(name)"
+            try await PostgresServer.run(tables, on: url.reveal())
+
+            let plain = changed(url, "postgres@", to: "\(name)@")
+            let error = try await failure(plain)
+            #expect(error.code == .cannotOpen && error.message.contains("because \(owner) owns its tables"))
+            let remedy = try #require(error.message.firstMatch(of: /run: (.*)$/)?.1)
+            try await PostgresServer.run(String(remedy), on: url.reveal())
+            let store = try await PostgresStore.open(url: plain)
+            try await store.add([try Sample.grant(1)])
+            await store.close()
+            try await PostgresServer.run("DROP OWNED BY \(owner), \(name) CASCADE", on: url.reveal())
+            try await PostgresServer.run("DROP ROLE \(owner), \(name)", on: url.reveal())
+        }
+    }
+
     @Test("Many workers may open a new database at once")
     func together() async throws {
         try await PostgresServer.withDatabase { url in

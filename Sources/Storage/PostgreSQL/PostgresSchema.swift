@@ -8,7 +8,7 @@ struct PostgresSchema {
     /// Held in shared mode by all writers, and exclusively by the process that marks the database as moved.
     static let moveLock: Int64 = 0x5266_576b_0003
 
-    /// The query for four facts: the schema exists, belongs to this program, has content, and can be used.
+    /// The query for facts about the schema: it exists, belongs to this program, has content, and can be used, by whom.
     ///
     /// It reads the catalogue, which needs no permission: to_regclass is refused if the schema cannot be used.
     private static let catalogQuery = SQLQuery(
@@ -22,7 +22,11 @@ struct PostgresSchema {
             to_regnamespace('refresh_worker') IS NOT NULL,
             coalesce(has_schema_privilege(to_regnamespace('refresh_worker')::oid, 'USAGE'), true),
             has_database_privilege(current_database(), 'CREATE'),
-            quote_ident(current_database()), quote_ident(current_user::text)
+            quote_ident(current_database()), quote_ident(current_user::text),
+            (
+                SELECT quote_ident(pg_get_userbyid(relowner)) FROM pg_catalog.pg_class
+                WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
+            )
         """
     )
     static let readVersion = SQLQuery("schema version", "SELECT version FROM refresh_worker.schema_version")
@@ -55,9 +59,17 @@ struct PostgresSchema {
         INSERT INTO refresh_worker.schema_version (version) VALUES (0);
         """
 
-    private typealias Catalog = (
-        isOwn: Bool, hasContent: Bool, exists: Bool, mayUse: Bool, mayCreate: Bool, database: String, user: String
-    )
+    private struct Catalog {
+        let isOwn: Bool
+        let hasContent: Bool
+        let exists: Bool
+        let mayUse: Bool
+        let mayCreate: Bool
+        let database: String
+        let user: String
+        /// The owner of the tables, if they are this program's.
+        let owner: String?
+    }
 
     var steps = SchemaStep.all
 
@@ -150,7 +162,16 @@ struct PostgresSchema {
         -> Catalog
     {
         let catalog: Catalog? = try connection.run(StatementBatch(Self.catalogQuery), until: deadline)[0].first { row in
-            (row.flag(), row.flag(), row.flag(), row.flag(), row.flag(), row.text(), row.text())
+            Catalog(
+                isOwn: row.flag(),
+                hasContent: row.flag(),
+                exists: row.flag(),
+                mayUse: row.flag(),
+                mayCreate: row.flag(),
+                database: row.text(),
+                user: row.text(),
+                owner: row.optionalText()
+            )
         }
         guard let catalog else {
             throw StoreError(.fault, "The server returned no row. This is a fault of refresh-worker.")
@@ -162,7 +183,16 @@ struct PostgresSchema {
         -> StoreError
     {
         let catalog = try readCatalog(connection, until: deadline)
+        if let owner = catalog.owner, owner != catalog.user { return Self.mustOwn(catalog, owner: owner) }
         return catalog.exists ? Self.cannotUse(catalog) : Self.cannotCreate(catalog)
+    }
+
+    private static func mustOwn(_ catalog: Catalog, owner: String) -> StoreError {
+        StoreError(
+            .cannotOpen,
+            "The user \(catalog.user) cannot bring the schema refresh_worker of the database \(catalog.database) up to "
+                + "date, because \(owner) owns its tables. As an administrator run: GRANT \(owner) TO \(catalog.user);"
+        )
     }
 
     private static func cannotUse(_ catalog: Catalog) -> StoreError {

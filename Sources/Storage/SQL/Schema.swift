@@ -33,8 +33,23 @@ struct SchemaStep: Sendable {
         [
             SchemaStep { dialect in
                 (common(dialect) + (dialect == .sqlite ? sqlite : postgres)).joined(separator: "\n")
-            }
+            },
+            keyOfSuccesses,
         ] + next
+
+    /// Under a publication `FOR ALL TABLES` PostgreSQL refuses to delete from a table without a key.
+    ///
+    /// A random key needs no sequence, which a logical upgrade would leave behind. It rewrites the rows of some
+    /// seconds.
+    private static let keyOfSuccesses = SchemaStep(isAdditive: true) { dialect in
+        switch dialect {
+        case .sqlite: ""
+        case .postgres:
+            """
+            ALTER TABLE refresh_worker.client_successes ADD COLUMN id uuid PRIMARY KEY DEFAULT gen_random_uuid();
+            """
+        }
+    }
 
     #if DEBUG
         /// The steps of a later version, for the scenarios of an upgrade: `additive` and `breaking`, with commas.
