@@ -36,6 +36,16 @@ struct PostgresQueryPlanTests {
         }
     }
 
+    @Test("No statement about leases reads a clock that differs where an extension computes a part of it")
+    func clocks() async throws {
+        try await withManyGrants { url in
+            for query in [SQLQuery.claimDue, SQLQuery.claimAny, SQLQuery.renew] {
+                let plan = try await plan(of: query, "VERBOSE", on: url)
+                #expect(plan.contains("statement_timestamp()") && !plan.contains("clock_timestamp()"), "\(plan)")
+            }
+        }
+    }
+
     /// Calls `body` with a database of so many grants that the planner prefers an index.
     private func withManyGrants(_ body: (_ url: String) async throws -> Void) async throws {
         try await PostgresServer.withDatabase { url in
@@ -63,14 +73,14 @@ struct PostgresQueryPlanTests {
     }
 
     /// Returns the plan for any values of the parameters: a connection keeps the statement, and so its plan.
-    private func plan(of query: SQLQuery, on url: String) async throws -> String {
+    private func plan(of query: SQLQuery, _ option: String = "COSTS OFF", on url: String) async throws -> String {
         let last = (1...9).last { query.text.contains("$\($0)") } ?? 0
         let values = last == 0 ? "" : "(\(Array(repeating: "NULL", count: last).joined(separator: ", ")))"
         return try await PostgresServer.run(
             """
             SET plan_cache_mode = force_generic_plan;
             PREPARE query AS \(query.text);
-            EXPLAIN (COSTS OFF) EXECUTE query\(values);
+            EXPLAIN (\(option)) EXECUTE query\(values);
             """,
             on: url
         )

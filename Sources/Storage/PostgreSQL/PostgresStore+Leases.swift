@@ -16,12 +16,13 @@ extension SQLQuery {
             name,
             """
             WITH free AS MATERIALIZED (
-                SELECT s.grant_id, coalesce(s.lease_owner <> '', false) AS is_unfinished FROM \(source)
+                SELECT s.grant_id, coalesce(s.lease_owner <> '', false) AS is_unfinished, \(now(unless: 7)) AS now
+                FROM \(source)
                 WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
                 ORDER BY s.grant_id FOR UPDATE OF s SKIP LOCKED
             )
             UPDATE refresh_worker.grant_schedule AS s
-            SET lease_owner = $1, lease_claim = wanted.claim, lease_epoch = $2, lease_until = \(now(unless: 7)) + $3
+            SET lease_owner = $1, lease_claim = wanted.claim, lease_epoch = $2, lease_until = free.now + $3
             FROM free JOIN unnest($4::bigint[], $5::bigint[]) AS wanted (id, claim) ON wanted.id = free.grant_id
             WHERE s.grant_id = free.grant_id
             RETURNING s.grant_id, free.is_unfinished
@@ -58,11 +59,11 @@ extension SQLQuery {
         ORDER BY s.grant_id FOR UPDATE OF s
         """
     private static let named = "WITH named AS MATERIALIZED (\(lockedByClaim))"
-    fileprivate static let renew = SQLQuery(
+    static let renew = SQLQuery(
         "renew leases",
         """
-        \(named)
-        UPDATE refresh_worker.grant_schedule AS s SET lease_until = \(now(unless: 5)) + $3 FROM named
+        \(named), clock AS MATERIALIZED (SELECT \(now(unless: 5)) AS now)
+        UPDATE refresh_worker.grant_schedule AS s SET lease_until = clock.now + $3 FROM named, clock
         WHERE s.grant_id = named.grant_id AND s.lease_epoch = $4
         RETURNING s.grant_id
         """

@@ -205,7 +205,12 @@ extension SQLQuery {
 
     /// Returns the SQL for the database's time in milliseconds since 1970, or for the parameter with this number if a
     /// test gives a time.
-    static func now(unless number: Int) -> String { "(SELECT coalesce($\(number)::bigint, \(readClock)))" }
+    ///
+    /// It is the time at which the statement began: the same wherever it is computed. Extensions that compute a part of
+    /// a statement for each partition or on another server refuse `clock_timestamp()` in an UPDATE, or read it there.
+    static func now(unless number: Int) -> String {
+        "(SELECT coalesce($\(number)::bigint, (extract(epoch FROM statement_timestamp()) * 1000)::bigint))"
+    }
 
     /// Names the isolation level, because a role or a database can have another one as its default.
     ///
