@@ -40,8 +40,14 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     var sqlState: String?
     /// `true` if the connection cannot be used any more.
     var losesConnection = false
+    /// The statement and the server's words, in parentheses.
+    var cause: String?
+    /// `true` if it is the server's answer to a COMMIT.
+    var isAnswerToCommit = false
     /// `true` if a commit was in flight, so that its outcome is unknown.
     var isUncertain = false
+    /// `true` if its cause was removed since: the same call will not fail with it again.
+    var isRepaired = false
 
     package init(_ code: Code, _ message: String) {
         self.code = code

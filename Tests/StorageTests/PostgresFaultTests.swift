@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Synchronization
 import Testing
 
 @testable import Storage
@@ -81,6 +82,47 @@ struct PostgresFaultTests {
             #expect(try await store.grant(id)?.attempts == 0)
             try await postpone(store)
             #expect(try await store.grant(id)?.attempts == 1)
+        }
+    }
+
+    @Test(
+        "An error of a commit counts as certain only if its code says that nothing was stored",
+        arguments: [("XX000", true), ("58000", true), ("53100", true), ("23514", false), ("40001", false)]
+    )
+    func refusedCommit(state: String, isUncertain: Bool) async throws {
+        try await withStore { store, url in
+            try await PostgresServer.run(
+                """
+                CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                    RAISE EXCEPTION USING ERRCODE = '\(state)', MESSAGE = 'an extension does not know';
+                END $$;
+                CREATE CONSTRAINT TRIGGER fail AFTER UPDATE ON refresh_worker.grants
+                    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.fail();
+                """,
+                on: url.reveal()
+            )
+            let attempts = Mutex(0)
+            let error = await #expect(throws: StoreError.self) {
+                try await store.transact { transaction in
+                    // The commit of a serialisation failure is repeated, which must end.
+                    let isLast = attempts.withLock { attempts in
+                        attempts += 1
+                        return attempts > 2
+                    }
+                    if isLast { throw StoreError(.busy, "repeated") }
+                    var grant = try #require(try transaction.grant(id))
+                    _ = grant.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start)
+                    try transaction.update(grant)
+                }
+            }
+            #expect(error?.isUncertain == isUncertain)
+            #expect(attempts.withLock(\.self) == (state == "40001" ? 3 : 1))
+            guard isUncertain else { return }
+            #expect(error?.mayPass == true && error?.mayConcernOneRow == false)
+            #expect(error?.message.contains("not known whether that took place") == true)
+            #expect(error?.message.contains("SQLSTATE \(state)") == true)
+            #expect(error?.message.contains("fault of refresh-worker") == false)
+            #expect(error?.code == (state == "53100" ? .diskFull : state == "58000" ? .ioFailure : .unreachable))
         }
     }
 

@@ -94,24 +94,23 @@ final class PostgresConnection {
         guard unsafe PQpipelineSync(handle) == 1 else { throw lost(during: "sending") }
         try flush(until: deadline)
         var failure: StoreError?
-        for query in batch.entries.lazy.map(\.query) {
-            if preparing.remove(query.preparedName) != nil {
+        do throws(StoreError) {
+            for query in batch.entries.lazy.map(\.query) {
+                if preparing.remove(query.preparedName) != nil {
+                    switch try outcome(of: query, until: deadline) {
+                    case .success: prepared.insert(query.preparedName)
+                    case .failure(let new): failure = failure ?? new
+                    }
+                }
                 switch try outcome(of: query, until: deadline) {
-                case .success: prepared.insert(query.preparedName)
+                case .success(let result): results.append(result)
                 case .failure(let new): failure = failure ?? new
                 }
             }
-            switch try outcome(of: query, until: deadline) {
-            case .success(let result): results.append(result)
-            case .failure(let new): failure = failure ?? new
-            }
-        }
-        // Reads the end of the batch. Otherwise the next one would read this one's results.
-        let end = try nextResult(until: deadline)
-        guard end?.isEndOfBatch == true else {
-            let action = "reading the end of a batch"
-            guard let end, !end.isDone, !end.isSkipped else { throw lost(during: action) }
-            throw self.failure(end, during: action).losingConnection
+            try readEndOfBatch(until: deadline)
+        } catch {
+            // A server that ends the session says why before it closes the connection.
+            throw failure?.losingConnection ?? error
         }
         if let failure {
             if failure.sqlState == "26000" || failure.sqlState == "42P05" { markPooled() }
@@ -119,6 +118,18 @@ final class PostgresConnection {
         }
         if unsafe isUnreplicated.pointee { throw StoreError(unreplicatedIn: database) }
         return results
+    }
+
+    /// Reads the end of the batch.
+    ///
+    /// Otherwise the next one would read this one's results.
+    private func readEndOfBatch(until deadline: CallDeadline) throws(StoreError) {
+        let end = try nextResult(until: deadline)
+        guard end?.isEndOfBatch == true else {
+            let action = "reading the end of a batch"
+            guard let end, !end.isDone, !end.isSkipped else { throw lost(during: action) }
+            throw self.failure(end, during: action).losingConnection
+        }
     }
 
     /// Runs a text of several statements without parameters and without rows.
@@ -194,13 +205,18 @@ final class PostgresConnection {
             } else if result.isSkipped {
                 .failure(StoreError(.fault, "A statement before \(query.name) failed in \(database)."))
             } else {
-                .failure(failure(result, during: query.name))
+                .failure(failure(result, of: query))
             }
         guard unsafe PQstatus(handle) == CONNECTION_OK else {
             guard case .failure(let failure) = outcome else { throw lost(during: query.name) }
             throw failure.losingConnection
         }
-        if try nextResult(until: deadline) != nil { throw lost(during: query.name) }
+        do throws(StoreError) {
+            if try nextResult(until: deadline) != nil { throw lost(during: query.name) }
+        } catch {
+            guard case .failure(let failure) = outcome else { throw error }
+            throw failure.losingConnection
+        }
         return outcome
     }
 
@@ -245,6 +261,12 @@ final class PostgresConnection {
     }
 
     // MARK: Failures
+
+    private func failure(_ result: StatementResult, of query: SQLQuery) -> StoreError {
+        var error = failure(result, during: query.name)
+        error.isAnswerToCommit = query.preparedName == SQLQuery.commit.preparedName
+        return error
+    }
 
     private func failure(_ result: StatementResult, during action: String) -> StoreError {
         let isLost = unsafe PQstatus(handle) != CONNECTION_OK

@@ -180,8 +180,8 @@ package final class PostgresStore: SQLStore {
 
     /// Ends the transaction that a batch began, and makes it durable.
     ///
-    /// If the connection is lost, it is not known whether the transaction took place. `isRepeatable` is `true` if a
-    /// repetition does no harm.
+    /// If the connection is lost, or the server answers the COMMIT with an unknown error, it is not known whether the
+    /// transaction took place. `isRepeatable` is `true` if a repetition does no harm.
     func commit(
         _ batch: StatementBatch,
         isRepeatable: Bool = false,
@@ -193,7 +193,8 @@ package final class PostgresStore: SQLStore {
         do {
             return try run(batch, on: connection, until: deadline)
         } catch {
-            let isOpen = error.losesConnection && error.sqlState != StoreError.outdatedState
+            if error.isAnswerToCommit, !error.deniesCommit { throw error.asUncertain(in: connection.database) }
+            let isOpen = error.losesConnection && !error.deniesCommit
             throw isOpen && !isRepeatable
                 ? error.asUncertain(in: connection.database) : rollBack(after: error, on: connection, until: deadline)
         }

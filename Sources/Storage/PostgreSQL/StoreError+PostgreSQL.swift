@@ -77,6 +77,7 @@ extension StoreError {
         default: self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
         }
         sqlState = state
+        self.cause = cause
     }
 
     /// The beginnings of libpq's messages about settings, which come from before any connection and which a retry does
@@ -164,12 +165,32 @@ extension StoreError {
         return error
     }
 
+    /// `true` if the server's code says that the transaction has not taken place.
+    ///
+    /// No other code of a COMMIT does: a proxy or an extension reports with XX000, and others, that it does not know.
+    var deniesCommit: Bool {
+        switch sqlState ?? "" {
+        // A serialisation failure, a deadlock, a constraint that was checked at the end.
+        case "40001", "40P01", "40002": true
+        case Self.outdatedState: true
+        // A constraint, and a transaction in the wrong state, such as one that the server has ended.
+        case let state: state.hasPrefix("23") || state.hasPrefix("25")
+        }
+    }
+
     /// Returns the error for a transaction whose commit might or might not have taken place.
     func asUncertain(in database: String) -> StoreError {
+        let cause = cause ?? "(\(message))"
+        let isAnswered = isAnswerToCommit && !losesConnection
+        let event =
+            isAnswered
+            ? "The commit in \(database) ended with an error"
+            : "The connection to \(database) was lost during a commit"
+        // The code of a full disk, for example, tells an administrator what to do.
+        let code = isAnswered && mayPass ? code : .unreachable
         var error = StoreError(
-            .unreachable,
-            "The connection to \(database) was lost during a commit, so it is not known whether that took place. It "
-                + "is safe to try again. (\(message))"
+            code,
+            "\(event), so it is not known whether that took place. It is safe to try again. \(cause)"
         ).losingConnection
         error.sqlState = sqlState
         error.isUncertain = true
