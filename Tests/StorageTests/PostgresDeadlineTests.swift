@@ -1,7 +1,9 @@
 import Crypto
+import Dispatch
 import Glibc
 import Testing
 
+@testable import Base
 @testable import Storage
 
 @Suite("Deadlines of calls to PostgreSQL", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
@@ -80,6 +82,41 @@ struct PostgresDeadlineTests {
             )
             #expect(kill(backend, SIGCONT) == 0)
             #expect(outcome == Ending(code: .unreachable, losesConnection: true))
+        }
+    }
+
+    @Test("A worker that is suspended within a transaction stops the others for a second only")
+    func suspended() async throws {
+        try await PostgresServer.withDatabase { url in
+            let address = try DatabaseAddress(url: url)
+            let clock = DatabaseClock(local: SystemTime())
+            let suspended = try await PostgresStore(at: address, clock: clock)
+            let other = try await PostgresStore.open(url: url, timeout: .seconds(60))
+            let setting = SQLQuery("limit", "SELECT current_setting('idle_in_transaction_session_timeout')")
+            let limit = try await suspended.transact { transaction in
+                try (transaction as? PostgresTransaction)?.rows(SQLStatement(setting)) { $0.text() }.first
+            }
+            #expect(limit == "1s")
+
+            let wake = DispatchSemaphore(value: 0)
+            let first = PostgresServer.Once()
+            let (held, holds) = AsyncStream.makeStream(of: Void.self)
+            async let late: Void = suspended.transact { transaction in
+                _ = try transaction.user("missing")
+                if first.isFirst() {
+                    holds.finish()
+                    wake.wait()
+                }
+                try transaction.setClientHealth([1], of: "suspended")
+            }
+            for await _ in held {}
+            try await other.transact { try $0.setClientHealth([2], of: "other") }
+            wake.signal()
+            // Its transaction was ended, so it runs again.
+            try await late
+            #expect(try await other.clientHealth() == ["suspended": [1], "other": [2]])
+            await suspended.close()
+            await other.close()
         }
     }
 

@@ -170,6 +170,8 @@ extension PostgresServer {
 
 extension PostgresStore {
     /// Opens the database at a URL.
+    ///
+    /// Its transactions can be idle for long, because many tests hold one open.
     static func open(
         url: Secret,
         local: any TimeSource = SystemTime(),
@@ -184,7 +186,8 @@ extension PostgresStore {
             random: random,
             timeout: timeout,
             keepsNotices: keepsNotices,
-            leaseClock: leaseClock
+            leaseClock: leaseClock,
+            idleLimit: .seconds(600)
         )
     }
 }

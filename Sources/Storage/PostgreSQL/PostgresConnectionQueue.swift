@@ -16,15 +16,23 @@ final class PostgresConnectionQueue: Sendable {
     private let queue: DispatchQueue
     private let connector: Connector
     private let timeout: Duration
+    private let idleLimit: Duration
     private let random: any RandomSource
     /// Only the queue takes the lock, so the lock never waits.
     private let state = Mutex(State())
     private let isClosed = Atomic(false)
 
-    init(to connector: Connector, label: String, timeout: Duration, random: any RandomSource) {
+    init(
+        to connector: Connector,
+        label: String,
+        timeout: Duration,
+        idleLimit: Duration = CallDeadline.idleLimit,
+        random: any RandomSource
+    ) {
         queue = DispatchQueue(label: label)
         self.connector = connector
         self.timeout = timeout
+        self.idleLimit = idleLimit
         self.random = random
     }
 
@@ -35,7 +43,7 @@ final class PostgresConnectionQueue: Sendable {
         timeout: Duration? = nil,
         _ body: @escaping @Sendable (PostgresConnection, CallDeadline) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
-        let deadline = CallDeadline(in: timeout ?? self.timeout)
+        let deadline = CallDeadline(in: timeout ?? self.timeout, idleLimit: idleLimit)
         let outcome: Result<Value, StoreError> = await withCheckedContinuation { continuation in
             queue.async {
                 continuation.resume(returning: self.perform(body, until: deadline))
@@ -128,15 +136,21 @@ final class PostgresConnectionQueue: Sendable {
 struct CallDeadline: Sendable {
     /// The time that a response can take after the server's own limit has passed.
     static let grace: Duration = .seconds(5)
+    /// The time for which the server keeps a transaction that waits for its worker.
+    ///
+    /// Between two round trips a worker only decides. One that was suspended there holds the lock of all writers.
+    static let idleLimit: Duration = .seconds(1)
 
     private let end: BootInstant
     private let grace: Duration
+    private let idleLimit: Duration
     let timeout: Duration
 
-    init(in timeout: Duration, grace: Duration = Self.grace) {
+    init(in timeout: Duration, grace: Duration = Self.grace, idleLimit: Duration = Self.idleLimit) {
         end = SystemTime().sinceBoot + timeout
         self.timeout = timeout
         self.grace = grace
+        self.idleLimit = idleLimit
     }
 
     /// Returns the deadline for the next of `tries` hosts, which get equal parts of the remaining time.
@@ -152,9 +166,13 @@ struct CallDeadline: Sendable {
     /// The longest time that a call waits for a response.
     var responseTimeout: Duration { timeout + grace }
     /// The milliseconds that a server can spend on a statement: a little less than the remaining time.
-    var serverLimit: String {
+    var serverLimit: String { "\(serverMilliseconds)" }
+    /// The milliseconds after which a server ends a transaction whose next statement does not come.
+    var serverIdleLimit: String { "\(min(serverMilliseconds, idleLimit.wholeMilliseconds))" }
+
+    private var serverMilliseconds: Int64 {
         let left = remaining.wholeMilliseconds
-        return "\(max(1, left - min(left / 10, 500)))"
+        return max(1, left - min(left / 10, 500))
     }
 }
 

@@ -45,7 +45,8 @@ package final class PostgresStore: SQLStore {
     /// `clock` can be in use already. `timeout` is the time that a call can take before it fails with
     /// ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the
     /// backend go to the outbox. `leaseClock` replaces the database's clock in tests. After a scan that takes longer than
-    /// `slowScan` the next ones begin at a mark.
+    /// `slowScan` the next ones begin at a mark. `idleLimit` is the time for which the server keeps a transaction whose
+    /// next statement does not come.
     package init(
         at address: DatabaseAddress,
         clock: DatabaseClock,
@@ -53,7 +54,8 @@ package final class PostgresStore: SQLStore {
         timeout: Duration = .seconds(10),
         keepsNotices: Bool = false,
         leaseClock: (any TimeSource)? = nil,
-        slowScan: Duration = DueMark.slowScan
+        slowScan: Duration = DueMark.slowScan,
+        idleLimit: Duration = CallDeadline.idleLimit
     ) async throws(StoreError) {
         bootID = try SystemTime.requireBootID()
         self.address = address
@@ -66,7 +68,13 @@ package final class PostgresStore: SQLStore {
         newestServer = NewestServer()
         connector = Connector(to: address, newestServer: newestServer)
         let queue = { [connector] (name: String) in
-            PostgresConnectionQueue(to: connector, label: "postgres.\(name)", timeout: timeout, random: random)
+            PostgresConnectionQueue(
+                to: connector,
+                label: "postgres.\(name)",
+                timeout: timeout,
+                idleLimit: idleLimit,
+                random: random
+            )
         }
         writer = queue("writer")
         results = queue("results")
@@ -232,7 +240,7 @@ extension SQLQuery {
         "limits",
         """
         SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $1, true),
-            set_config('idle_in_transaction_session_timeout', $1, true),
+            set_config('idle_in_transaction_session_timeout', $2, true),
             set_config('client_min_messages', 'warning', true),
             CASE WHEN current_setting('synchronous_commit') = 'off'
                 THEN set_config('synchronous_commit', 'on', true) END

@@ -67,7 +67,9 @@ extension StatementBatch {
         addLimits(until: deadline)
     }
 
-    mutating func addLimits(until deadline: CallDeadline) { add(.limits, .text(deadline.serverLimit)) }
+    mutating func addLimits(until deadline: CallDeadline) {
+        add(.limits, .text(deadline.serverLimit), .text(deadline.serverIdleLimit))
+    }
 
     /// Creates a limited batch for a query that changes nothing.
     init(queryUntil deadline: CallDeadline) { self.init(.queryLimit, .text(deadline.serverLimit)) }
