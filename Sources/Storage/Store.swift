@@ -246,7 +246,7 @@ package struct DueEntry: Hashable, Sendable {
     package var id: GrantID
 }
 
-/// An event of a database that a person must check, which the worker logs as an alarm.
+/// An event of a database that a person must check, which the worker logs, most kinds as an alarm.
 package struct StoreIncident: Hashable, Sendable {
     package enum Kind: Sendable {
         /// A standby was promoted: with asynchronous replication the last commits before that are lost.
@@ -257,6 +257,8 @@ package struct StoreIncident: Hashable, Sendable {
         case tablesLost
         /// Rows are gone that this program did not remove.
         case rowsLost
+        /// Sequences were behind the rows, and were moved: nothing is left to do.
+        case sequencesMoved
     }
 
     package var kind: Kind

@@ -84,13 +84,17 @@ extension EngineLog {
 
     /// An incident that a store reports once, or missing rows, which are reported until they are back.
     package func incident(_ incident: StoreIncident) {
-        let kind: AlarmKind =
+        let kind: AlarmKind? =
             switch incident.kind {
             case .failedOver: .databaseFailedOver
             case .clusterReplaced: .databaseReplaced
             case .tablesLost: .databaseTablesLost
             case .rowsLost: .databaseRowsLost
+            case .sequencesMoved: nil
             }
+        guard let kind else {
+            return diagnostics.warning("the database was repaired", ["what": incident.text])
+        }
         raise(kind, incident.text, repeats: incident.kind != .rowsLost)
     }
 

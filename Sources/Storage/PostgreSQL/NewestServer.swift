@@ -96,6 +96,8 @@ final class NewestServer: Sendable {
     /// Records that the tables exist again, as after a restore.
     func recordFoundTables() { state.withLock { $0.hasLostTables = false } }
 
+    func record(_ incident: StoreIncident) { state.withLock { $0.incidents.append(incident) } }
+
     /// The incidents since the last call.
     func takeIncidents() -> [StoreIncident] {
         state.withLock { state in

@@ -25,17 +25,7 @@ extension PostgresStore {
     static let beforeMove = [SQLStatement(.takeLock, .integer(PostgresSchema.moveLock))]
     static let schemaVersion = PostgresSchema.readVersion
     /// Moves the sequences past the copied rows.
-    static let afterCopy = ["grant_events", "notices"].map { table in
-        SQLStatement(
-            SQLQuery(
-                "move sequence of \(table)",
-                """
-                SELECT setval(pg_get_serial_sequence('refresh_worker.\(table)', 'seq'),
-                    coalesce((SELECT max(seq) FROM refresh_worker.\(table)), 0) + 1, false)
-                """
-            )
-        )
-    }
+    static let afterCopy = SequenceTable.all.map { SQLStatement(SQLQuery("move sequence of \($0.name)", $0.move)) }
 
     /// In one statement: PostgreSQL checks the foreign keys at its end.
     static let removeTombstones = [

@@ -88,6 +88,7 @@ package final class PostgresStore: SQLStore {
             try await writer.run { [self] connection, deadline throws(StoreError) in
                 try PostgresSchema().migrate(connection, until: deadline)
                 try checkServer(connection, until: deadline)
+                try moveSequencesIfPossible(connection, until: deadline)
                 _ = try run(StatementBatch(.clock), on: connection, until: deadline)
             }
         } catch {
@@ -127,16 +128,28 @@ package final class PostgresStore: SQLStore {
     ) async throws -> Result {
         let outcome: Swift.Result<Result, any Error> = try await queue.run {
             [self] connection, deadline throws(StoreError) in
-            let transaction = PostgresTransaction(of: self, on: connection, until: deadline)
-            let outcome = Swift.Result { try body(transaction) }
-            guard case .success = outcome else {
-                try transaction.rollBack()
-                return outcome
+            do throws(StoreError) {
+                return try transact(on: connection, until: deadline, body)
+            } catch {
+                throw try repaired(error, on: connection, until: deadline)
             }
-            try transaction.commit()
-            return outcome
         }
         return try outcome.get()
+    }
+
+    private func transact<Result: Sendable>(
+        on connection: PostgresConnection,
+        until deadline: CallDeadline,
+        _ body: @Sendable (any StoreTransaction) throws -> Result
+    ) throws(StoreError) -> Swift.Result<Result, any Error> {
+        let transaction = PostgresTransaction(of: self, on: connection, until: deadline)
+        let outcome = Swift.Result { try body(transaction) }
+        guard case .success = outcome else {
+            try transaction.rollBack()
+            return outcome
+        }
+        try transaction.commit()
+        return outcome
     }
 
     /// Closes all connections.
