@@ -61,7 +61,10 @@ extension StatusSnapshot {
         guard let client = allClients.first(where: { $0.id == alarm.client }) else { return false }
         switch alarm.kind {
         case .clientFault, .endpointFailing: return client.breakerReason == nil
+        case .clientUnproven: return client.lastSuccessAt != nil
         case .grantsInDoubt: return !isDoubted(client)
+        case .grantRefused: return grants.retryingReasons[.clientMismatchUnconfirmed, default: 0] == 0
+        case .unknownAnswer: return grants.byState[.retrying, default: 0] == 0
         default: return false
         }
     }

@@ -9,9 +9,25 @@ package struct PublishedAlarms: Sendable {
 
     private var entries: [(worker: String, alarm: CurrentAlarm)] = []
 
-    /// Reads the alarms that are still current.
-    package static func read(from store: any Store, at now: Timestamp) async throws -> [CurrentAlarm] {
-        let all = PublishedAlarms(try await store.note(note), at: now).entries.map(\.alarm)
+    /// Well below the shortest time that an alarm lasts, so that it does not end in the store before it does here.
+    private static let maximumDelay: Duration = .seconds(240)
+
+    /// Reads the alarms that are still current, of workers that live or whose alarms outlive them.
+    package static func read(
+        from store: any Store,
+        living workers: [WorkerReport],
+        at now: Timestamp
+    ) async throws -> [CurrentAlarm] {
+        let living = Set(workers.map(\.id))
+        let entries = PublishedAlarms(try await store.note(note), at: now).entries.filter { worker, alarm in
+            if living.contains(worker) { return true }
+            switch alarm.kind.subject {
+            case .worker: return false
+            case .database: return living.isEmpty
+            case .grants, .past: return true
+            }
+        }
+        let all = entries.map(\.alarm)
         // Workers that share a database often see the same cause.
         return all.reduce(into: []) { found, alarm in
             if !found.contains(where: { $0.kind == alarm.kind && $0.client == alarm.client }) { found.append(alarm) }
@@ -42,7 +58,7 @@ package struct PublishedAlarms: Sendable {
     package static func mustPublish(_ alarms: [CurrentAlarm], after published: [CurrentAlarm]) -> Bool {
         guard alarms.count == published.count else { return true }
         return zip(alarms, published).contains { next, former in
-            next.kind != former.kind || next.client != former.client || next.until - former.until > .seconds(600)
+            next.kind != former.kind || next.client != former.client || next.until - former.until > maximumDelay
         }
     }
 

@@ -326,6 +326,35 @@ struct ShowStatusTests {
         }
     }
 
+    @Test("an alarm about the key file ends with its worker, whose successor has read the file")
+    func alarmOfRestartedWorker() async throws {
+        try await OperatorFixture.with { fixture in
+            let key = try KeyRingFile.generate(path: fixture.keyFile)
+            let store = try fixture.openStore()
+            try await fixture.insert(1...1, sealedBy: try fixture.openVault(), into: store)
+            let now = fixture.time.now
+            let alarms = [AlarmKind.keyFileUnreadable, .keyRingRefused].map { kind in
+                CurrentAlarm(
+                    kind: kind,
+                    client: "",
+                    text: "text",
+                    since: now,
+                    until: now + .seconds(3600),
+                    count: 1
+                )
+            }
+            try await PublishedAlarms.publish(alarms, of: "first", in: store, at: now)
+            _ = try await store.report(WorkerReport(id: "first", keyIDs: [key], sealingKeyID: key))
+            let before = try await fixture.context().statusSnapshot(from: store)
+            #expect(Set(before.findings.map(\.kind)).isSuperset(of: ["key_file_unreadable", "key_ring_refused"]))
+            try await store.removeWorker("first")
+            _ = try await store.report(WorkerReport(id: "second", keyIDs: [key], sealingKeyID: key))
+            let after = try await fixture.context().statusSnapshot(from: store)
+            await store.close()
+            #expect(after.findings.filter { $0.kind.hasPrefix("key_") }.isEmpty)
+        }
+    }
+
     @Test(
         "spans are shown in their two largest units",
         arguments: [

@@ -279,6 +279,17 @@ struct FindingTests {
             $0.process.alarms.append(Self.alarm(.refreshLoop))
         }
         #expect(moved.findings.map(\.client) == ["c", nil])
+        let proven = Self.observed {
+            $0.clients[0].lastSuccessAt = Self.now
+            $0.process.alarms = [.clientUnproven, .grantRefused, .unknownAnswer].map { Self.alarm($0, client: "c") }
+        }
+        #expect(proven.findings.isEmpty)
+        let refused = Self.observed {
+            $0.grants.byState[.retrying] = 1
+            $0.grants.retryingReasons = [.clientMismatchUnconfirmed: 1]
+            $0.process.alarms = [.clientUnproven, .grantRefused, .unknownAnswer].map { Self.alarm($0, client: "c") }
+        }
+        #expect(refused.findings.map(\.kind) == ["client_unproven", "grant_refused", "unknown_answer"])
         let published = Self.observed { $0.process.alarms = [Self.alarm(.projectInTesting, client: "c")] }
         #expect(published.findings == [] && published.hasEnded(published.process.alarms[0]))
     }
@@ -307,26 +318,51 @@ struct FindingTests {
 
 @Suite("Alarms of other processes")
 struct PublishedAlarmsTests {
-    private let time = ManualTime()
+    private static let key = KeyID.named("00000001")
+    private let time: ManualTime
+    private let store: TestStore
+
+    init() throws {
+        time = ManualTime()
+        store = try TestStore(time: time)
+    }
 
     private func alarm(_ kind: AlarmKind, client: String = "", lasting span: Duration = .seconds(3600)) -> CurrentAlarm
     {
         CurrentAlarm(kind: kind, client: client, text: "text", since: time.now, until: time.now + span, count: 1)
     }
 
+    private func read(living: [String] = [], after span: Duration = .zero) async throws -> [AlarmKind] {
+        let workers = living.map { WorkerReport(id: $0, keyIDs: [], sealingKeyID: Self.key) }
+        return try await PublishedAlarms.read(from: store, living: workers, at: time.now + span).map(\.kind)
+    }
+
     @Test("are read as they were published, each cause once, until they end")
     func published() async throws {
-        let store = try TestStore(time: time)
-        #expect(try await PublishedAlarms.read(from: store, at: time.now) == [])
+        #expect(try await read() == [])
         let (fault, loop) = (alarm(.clientFault, client: "c"), alarm(.refreshLoop, lasting: .seconds(60)))
         try await PublishedAlarms.publish([fault, loop], of: "a", in: store, at: time.now)
         try await PublishedAlarms.publish([fault], of: "b", in: store, at: time.now)
-        #expect(try await PublishedAlarms.read(from: store, at: time.now) == [fault, loop])
-        #expect(try await PublishedAlarms.read(from: store, at: time.now + .seconds(60)) == [fault])
+        #expect(try await read(living: ["a"]) == [.clientFault, .refreshLoop])
+        #expect(try await read(living: ["a"], after: .seconds(60)) == [.clientFault])
         try await PublishedAlarms.publish([], of: "a", in: store, at: time.now)
-        #expect(try await PublishedAlarms.read(from: store, at: time.now) == [fault])
+        #expect(try await read() == [.clientFault])
         try await PublishedAlarms.publish([], of: "b", in: store, at: time.now)
-        #expect(try await PublishedAlarms.read(from: store, at: time.now) == [])
+        #expect(try await read() == [])
+    }
+
+    @Test("end with their worker if only it can look at their cause, or if another worker looks at it")
+    func endedWorker() async throws {
+        let alarms = AlarmKind.allCases.map { alarm($0) }
+        try await PublishedAlarms.publish(alarms, of: "a", in: store, at: time.now)
+        #expect(try await read(living: ["a"]) == AlarmKind.allCases)
+        let afterRestart = try await read(living: ["b"])
+        let withoutWorker = try await read(living: [])
+        for kind in [AlarmKind.keyFileUnreadable, .keyRingRefused, .certificateExpired, .storeReplaced] {
+            #expect(!afterRestart.contains(kind) && !withoutWorker.contains(kind), "\(kind)")
+        }
+        #expect(!afterRestart.contains(.databaseRowsLost) && withoutWorker.contains(.databaseRowsLost))
+        #expect(afterRestart.contains(.rotatedTokensDropped), "it has happened, whoever saw it")
     }
 
     @Test("are published after a change and when their end has moved, and not for each new count")
@@ -336,11 +372,48 @@ struct PublishedAlarmsTests {
         #expect(PublishedAlarms.mustPublish([former], after: []))
         var fault = former
         fault.count += 1
-        fault.until = fault.until + .seconds(600)
+        fault.until = fault.until + .seconds(240)
         #expect(!PublishedAlarms.mustPublish([fault], after: [former]))
         fault.until = fault.until + .seconds(1)
         #expect(PublishedAlarms.mustPublish([fault], after: [former]))
         #expect(PublishedAlarms.mustPublish([], after: [former]))
+    }
+}
+
+@Suite("The table of alarms in docs/status.md")
+struct AlarmTableTests {
+    private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
+
+    /// The cells of each row, as in "alarm", "raised when", "ends when", "test".
+    private static func rows() throws -> [[String]] {
+        let text = try String(contentsOf: root.appending(path: "docs/status.md"), encoding: .utf8)
+        return text.split(separator: "\n").filter { $0.hasPrefix("| [") }.map { line in
+            line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+    }
+
+    @Test("has each alarm, in the order of the runbook, with its end")
+    func kinds() throws {
+        let rows = try Self.rows()
+        let kinds = AlarmKind.allCases.map(\.rawValue)
+        #expect(rows.map(\.first) == kinds.map { "[\($0)](runbook.md#\($0))" })
+        #expect(rows.allSatisfy { $0.count == 4 && !$0.contains("") })
+    }
+
+    @Test("names tests that exist")
+    func tests() throws {
+        let tests = FileManager.default.enumerator(atPath: Self.root.appending(path: "Tests").path)
+        let paths = tests?.allObjects as? [String] ?? []
+        let files = Set(paths.compactMap { $0.split(separator: "/").last.map(String.init) })
+        let suites = try String(
+            contentsOf: Self.root.appending(path: "Tests/StatusTests/FindingTests.swift"),
+            encoding: .utf8
+        )
+        for row in try Self.rows() {
+            for name in row[3].split(separator: ", ").map({ $0.trimmingCharacters(in: ["`"]) }) {
+                #expect(files.contains("\(name).swift") || suites.contains("struct \(name) "), "\(row[0]): \(name)")
+            }
+        }
     }
 }
 

@@ -98,7 +98,7 @@ extension EngineLog {
         raise(kind, incident.text, repeats: incident.kind != .rowsLost)
     }
 
-    /// The alarms whose cause was seen in the last hour and has not ended, in the order of their kinds.
+    /// The alarms whose cause was seen lately and has not ended, in the order of their kinds.
     package var currentAlarms: [CurrentAlarm] {
         let now = time.sinceBoot
         let current = alarms.withLock { $0.values.compactMap { Self.alarm(in: $0, at: now) } }
@@ -162,7 +162,7 @@ extension EngineLog {
                 client: client,
                 text: text,
                 since: former?.since ?? wallClock,
-                until: wallClock + Self.alarmPause,
+                until: wallClock + kind.lasts,
                 count: (former?.count ?? 0) + 1
             )
             state.current = (current, now)
@@ -182,7 +182,7 @@ extension EngineLog {
     }
 
     private static func alarm(in state: AlarmState, at now: BootInstant) -> CurrentAlarm? {
-        state.current.flatMap { now - $0.lastSeen < alarmPause ? $0.alarm : nil }
+        state.current.flatMap { now - $0.lastSeen < $0.alarm.kind.lasts ? $0.alarm : nil }
     }
 }
 

@@ -119,6 +119,9 @@ actor ResultCommitter {
         PendingResult(refresh: read.refresh) { () throws(CryptoError) in read.result }
     }
 
+    /// `true` while results wait that could not be sealed, or that the store refused one by one.
+    var hasResultsSetAside: Bool { !resultsSetAside.isEmpty }
+
     /// `true` while results wait because the store fails: until it works again, no requests should be sent.
     nonisolated var isCommitFailing: Bool { shared.withLock { $0.failingSince != nil } }
 

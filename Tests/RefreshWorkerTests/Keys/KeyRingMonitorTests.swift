@@ -16,7 +16,7 @@ struct KeyRingMonitorTests {
     func foreignFile() async throws {
         try await OperatorFixture.with { fixture in
             let right = try KeyRingFile.generate(path: fixture.keyFile)
-            let worker = try await Worker(fixture)
+            let worker = try await HeartbeatWorker(fixture)
             try await worker.report()
             try FileManager.default.moveItem(atPath: fixture.keyFile, toPath: fixture.path("kept"))
             _ = try KeyRingFile.generate(path: fixture.keyFile)
@@ -39,7 +39,7 @@ struct KeyRingMonitorTests {
     func missingFile() async throws {
         try await OperatorFixture.with { fixture in
             let right = try KeyRingFile.generate(path: fixture.keyFile)
-            let worker = try await Worker(fixture)
+            let worker = try await HeartbeatWorker(fixture)
             try await worker.report()
             try FileManager.default.moveItem(atPath: fixture.keyFile, toPath: fixture.path("kept"))
             for _ in 0..<3 { try await worker.report() }
@@ -59,7 +59,7 @@ struct KeyRingMonitorTests {
     func cutFile() async throws {
         try await OperatorFixture.with { fixture in
             let old = try KeyRingFile.generate(path: fixture.keyFile)
-            let worker = try await Worker(fixture)
+            let worker = try await HeartbeatWorker(fixture)
             try await fixture.insert(1...1, sealedBy: worker.vault, into: worker.store)
             try await worker.report()
             let new = try KeyRingFile.addPending(path: fixture.keyFile)
@@ -90,13 +90,13 @@ struct KeyRingMonitorTests {
     func foreignStart() async throws {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
-            let right = try await Worker(fixture)
+            let right = try await HeartbeatWorker(fixture)
             try await fixture.insert(1...1, sealedBy: right.vault, into: right.store)
             try await right.report()
             try await right.store.removeWorker("right")
             try FileManager.default.removeItem(atPath: fixture.keyFile)
             _ = try KeyRingFile.generate(path: fixture.keyFile)
-            let foreign = try await Worker(fixture, named: "foreign")
+            let foreign = try await HeartbeatWorker(fixture, named: "foreign")
             let failure = await #expect(throws: CommandError.self) { try await foreign.report() }
             #expect(failure?.exitCode == .configuration)
             #expect(failure?.message.contains("is not the one that sealed the tokens of this database") == true)
@@ -110,12 +110,12 @@ struct KeyRingMonitorTests {
     func emptyStore() async throws {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
-            let first = try await Worker(fixture)
+            let first = try await HeartbeatWorker(fixture)
             try await first.report()
             try await first.store.removeWorker("right")
             try FileManager.default.removeItem(atPath: fixture.keyFile)
             let new = try KeyRingFile.generate(path: fixture.keyFile)
-            let second = try await Worker(fixture, named: "second")
+            let second = try await HeartbeatWorker(fixture, named: "second")
             try await second.report()
             #expect(second.vault.ring.current.sealingKeyID == new)
             await first.store.close()
@@ -128,13 +128,13 @@ struct KeyRingMonitorTests {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
             try FileManager.default.copyItem(atPath: fixture.keyFile, toPath: fixture.path("stale"))
-            let lacking = try await Worker(fixture, named: "lacking", keyFile: fixture.path("stale"))
+            let lacking = try await HeartbeatWorker(fixture, named: "lacking", keyFile: fixture.path("stale"))
             try await lacking.report()
             #expect(lacking.vault.ring.isComplete)
 
             let new = try KeyRingFile.addPending(path: fixture.keyFile)
             try KeyRingFile.promote(new, path: fixture.keyFile)
-            let holder = try await Worker(fixture, named: "holder")
+            let holder = try await HeartbeatWorker(fixture, named: "holder")
             try await holder.report()
             try await lacking.report()
             #expect(!lacking.vault.ring.isComplete)
@@ -160,7 +160,7 @@ struct KeyRingMonitorTests {
             try FileManager.default.copyItem(atPath: fixture.keyFile, toPath: fixture.path("stale"))
             let new = try KeyRingFile.addPending(path: fixture.keyFile)
             try KeyRingFile.promote(new, path: fixture.keyFile)
-            let holder = try await Worker(fixture, named: "holder")
+            let holder = try await HeartbeatWorker(fixture, named: "holder")
             try await fixture.insert(1...1, sealedBy: holder.vault, into: holder.store)
             try await holder.report()
             let context = try fixture.context([(.keyFile, fixture.path("stale"))])
@@ -176,7 +176,7 @@ struct KeyRingMonitorTests {
     func doubt() async throws {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
-            let worker = try await Worker(fixture)
+            let worker = try await HeartbeatWorker(fixture)
             try await worker.report()
             let unknown = try SealingKey.random().id
             #expect(worker.vault.ring.reportMissing(unknown))
@@ -192,7 +192,7 @@ struct KeyRingMonitorTests {
     func lostKey() async throws {
         try await OperatorFixture.with { fixture in
             let old = try KeyRingFile.generate(path: fixture.keyFile)
-            let worker = try await Worker(fixture)
+            let worker = try await HeartbeatWorker(fixture)
             try await fixture.insert(1...1, sealedBy: worker.vault, into: worker.store)
             let new = try KeyRingFile.addPending(path: fixture.keyFile)
             try KeyRingFile.promote(new, path: fixture.keyFile)
@@ -212,76 +212,4 @@ struct KeyRingMonitorTests {
             }
         }
     }
-}
-
-/// A worker's heartbeat, and the alarms that it raised.
-private struct Worker: Sendable {
-    let store: SQLiteStore
-    let vault: TokenVault
-    private let heartbeat: WorkerHeartbeat
-    private let log: EngineLog
-    private let lines = AlarmLines()
-
-    init(_ fixture: OperatorFixture, named name: String = "right", keyFile: String? = nil) async throws {
-        let path = keyFile ?? fixture.keyFile
-        store = try fixture.openStore()
-        vault = TokenVault(ring: try ReloadableKeyRing { try KeyRingFile.load(path: path) })
-        log = EngineLog(
-            metrics: MetricsLog(sink: lines, worker: name, time: fixture.time),
-            diagnostics: DiagnosticLog(level: .error, time: fixture.time, descriptor: -1),
-            counters: IntervalCounters(time: fixture.time),
-            time: fixture.time
-        )
-        let engine = RefreshEngine(
-            store: store,
-            endpoint: SilentEndpoint(),
-            vault: vault,
-            configuration: EngineConfiguration(workerName: name),
-            time: fixture.time,
-            random: SystemRandom(),
-            log: log
-        )
-        heartbeat = WorkerHeartbeat(
-            store: store,
-            ring: vault.ring,
-            workerName: name,
-            diagnostics: DiagnosticLog(level: .error, time: fixture.time, descriptor: -1),
-            log: log,
-            engine: engine
-        )
-    }
-
-    var alarms: [String] { lines.kinds }
-    var currentAlarms: [AlarmKind] { log.currentAlarms.map(\.kind) }
-
-    func report() async throws { try await heartbeat.report() }
-
-    func stop() async {
-        await heartbeat.leave()
-        await store.close()
-    }
-}
-
-/// A sink that keeps the kinds of the alarms among metrics lines.
-private final class AlarmLines: LineSink {
-    private let state = Mutex<[String]>([])
-
-    var droppedLines: Int { 0 }
-
-    var kinds: [String] { state.withLock { $0 } }
-
-    func write(_ line: JSONLine) -> Bool {
-        let members = JSONValue.object(in: line.bytes)?.object
-        guard members?["event"]?.string == "alarm", let kind = members?["kind"]?.string else { return true }
-        state.withLock { $0.append(kind) }
-        return true
-    }
-}
-
-private struct SilentEndpoint: GoogleTokenEndpoint {
-    func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] { questions.map { _ in {} } }
-
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
-
-    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo { throw .refused }
 }

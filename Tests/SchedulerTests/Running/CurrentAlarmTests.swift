@@ -47,6 +47,21 @@ struct CurrentAlarmTests {
         #expect(log.currentAlarms.map(\.since) == [begin + .seconds(4200)])
     }
 
+    @Test(
+        "An alarm whose cause is looked at every ten minutes is current for 15, and what has happened for an hour",
+        arguments: [
+            (AlarmKind.unreadableToken, 900), (.refreshLoop, 900), (.rotatedTokensDropped, 3600), (.spillFailed, 3600),
+        ] as [(AlarmKind, Int64)]
+    )
+    func length(kind: AlarmKind, seconds: Int64) {
+        log.raise(kind, "text")
+        #expect(log.currentAlarms.map(\.until) == [time.now + .seconds(seconds)])
+        time.advance(by: .milliseconds(seconds * 1000 - 1))
+        #expect(log.currentAlarms.map(\.kind) == [kind])
+        time.advance(by: .milliseconds(1))
+        #expect(log.currentAlarms == [])
+    }
+
     @Test("An alarm about a breaker ends when it closes")
     func breaker() {
         log.breaker(.opened(.clientFault("invalid_client")), client: "a")

@@ -117,7 +117,7 @@ struct WorkerHeartbeat: Sendable {
         await time.repeat(every: Self.interval) {
             do {
                 try await report()
-                if let engine, await !engine.isStoreFailing { log?.end([.storeFailing]) }
+                await endAlarms()
                 try await publishAlarms(&published, at: time.now)
                 if time.sinceBoot >= activityAt {
                     activityAt = time.sinceBoot + Self.activityInterval
@@ -136,6 +136,14 @@ struct WorkerHeartbeat: Sendable {
             raiseIncidents()
             onReport()
         }
+    }
+
+    /// Ends the alarms about a database that has just taken a report.
+    private func endAlarms() async {
+        guard let log, let engine else { return }
+        log.end([.databaseTablesLost])
+        if await !engine.isStoreFailing { log.end([.storeFailing]) }
+        if await !engine.isSealingFailing { log.end([.sealingFailed]) }
     }
 
     /// Stores the current alarms, so that the command `status` sees them.

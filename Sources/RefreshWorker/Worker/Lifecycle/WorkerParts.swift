@@ -218,7 +218,11 @@ extension WorkerParts {
         for group in Setting.ReloadGroup.allCases {
             switch group {
             // The routes read the client ids from the configuration.
-            case .clients: engine.change(clientSecrets: clientSecrets.secrets)
+            case .clients:
+                engine.change(clientSecrets: clientSecrets.secrets)
+                // The next code, or the next refresh, shows if that was the cause.
+                log.end([.codesRefused])
+                for client in context.configuration.allClientIDs { log.end([.clientSecretsDiffer], client: client) }
             case .logs:
                 context.diagnostics.level = next.logLevel
                 log.sample(oneOf: next.logSample)

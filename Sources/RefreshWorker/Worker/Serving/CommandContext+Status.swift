@@ -33,10 +33,11 @@ extension CommandContext {
             )
         }
         snapshot.clientsInUse = inUse
+        let workers = try await store.liveWorkers()
         snapshot.process = process
-        snapshot.process.add(try await PublishedAlarms.read(from: store, at: snapshot.at))
+        snapshot.process.add(try await PublishedAlarms.read(from: store, living: workers, at: snapshot.at))
         snapshot.grants = try await store.grantStatistics(at: snapshot.at)
-        snapshot.workers = try await store.liveWorkers()
+        snapshot.workers = workers
         snapshot.activity = try await RecentActivity.read(from: store)
         snapshot.lastPassAt = try await NotedTime.lastPass.read(from: store)
         snapshot.deletionClock = try await store.deletionClock(by: time)

@@ -182,9 +182,9 @@ struct CertificateMonitor: Sendable {
         check()
     }
 
-    /// Checks until the task is cancelled, more often than an alarm ends by itself.
+    /// Checks until the task is cancelled.
     func checkRepeatedly() async {
-        await time.repeat(every: .seconds(1800)) { check() }
+        await time.repeat(every: .seconds(60)) { check() }
     }
 
     /// Most authorities and their tools renew with more time left.
@@ -208,10 +208,14 @@ struct CertificateMonitor: Sendable {
         return expiresAt - now <= warning ? (.certificateExpiring, "\(path) expires at \(end): \(renewal)") : nil
     }
 
+    /// Raises the alarm about the certificate as it is now, and ends those that are over.
     func check() {
-        guard let (kind, text) = certificate.value.problem(in: path, at: time.now) else { return }
-        log.raise(kind, text)
+        let problem = certificate.value.problem(in: path, at: time.now)
+        log.end(Self.kinds.filter { $0 != problem?.kind })
+        if let problem { log.raise(problem.kind, problem.text) }
     }
+
+    private static let kinds: [AlarmKind] = [.certificateExpiring, .certificateExpired, .certificateNotYetValid]
 }
 
 extension ServerCertificate {
