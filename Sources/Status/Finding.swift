@@ -49,13 +49,14 @@ package struct Finding: Hashable, Sendable {
             switch self {
             case .grantsExpired, .clientWithoutSuccess: "refresh-worker grants list --expired --sort since"
             case .manyRetrying: "refresh-worker grants list --state retrying"
-            case .grantsOverdue: "refresh-worker grants list --sort due --limit 20"
-            case .breakerOpen, .invalidGrantWave, .clientPaused, .clientSlowed, .noWorker, .refreshTokensEnding,
-                .grantsIdle:
-                "refresh-worker status --json"
+            case .grantsOverdue, .grantsIdle: "refresh-worker grants list --sort due --limit 20"
+            case .invalidGrantWave: "refresh-worker grants list --state retrying --sort since"
+            case .clientPaused, .clientSlowed: "journalctl -u refresh-worker --since -1h"
+            case .noWorker: "journalctl -u refresh-worker -n 50"
             case .workerLacksKey, .rotationUnfinished: "refresh-worker keys list"
             case .keysMissing: "refresh-worker grants list --unreadable"
-            case .keyRingUnreadable, .databaseUnusable, .resultsWaiting, .resultsSpilled, .metricsLogFailing,
+            case .breakerOpen, .refreshTokensEnding, .keyRingUnreadable, .databaseUnusable, .resultsWaiting,
+                .resultsSpilled, .metricsLogFailing,
                 .diskNearlyFull:
                 "refresh-worker doctor"
             case .noticesStuck: "journalctl -u refresh-worker --since -1h"
@@ -95,6 +96,8 @@ package struct Finding: Hashable, Sendable {
     /// A command that shows more.
     package var command: String
     package var severity: Severity
+    /// The kind of the finding that this one follows from, and that comes before it.
+    package internal(set) var cause: String?
     /// `true` if `doctor` leaves it to its own checks.
     package var isCheckedByDoctor = false
 
@@ -137,6 +140,7 @@ package struct Finding: Hashable, Sendable {
         line.fieldOrNull("since", since?.iso8601)
         line.field("count", count)
         line.fieldOrNull("client_id", client)
+        line.fieldOrNull("cause", cause)
         line.field("command", command)
         line.field("runbook", runbook)
     }

@@ -10,17 +10,23 @@ package import Telemetry
 /// `doctor` also shows what nobody has to act on. Here it would hold for months, and people would ignore the verdict.
 extension StatusSnapshot {
     /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
+    ///
+    /// A grant whose token has expired for less is refreshed when a service asks for it.
     private static let tolerableLateness: Duration = .seconds(60)
     /// The same limit between two passes of `--run-once`, which cron might start every few minutes.
     private static let tolerablePassInterval: Duration = .seconds(600)
     /// A grant that is due for longer can be without a token.
     private static let harmlessLateness = DuePolicy.margin
+    /// The time after the last pass for which passes, and not a daemon, are expected to refresh.
+    private static let passesRemembered: Duration = .seconds(86_400)
     /// The free space below which a person should free some.
     package static let nearlyFull: Int64 = 256 << 20
     /// Two lifetimes of an access token: a client id that works has a success in this time.
     private static let twoPeriods: Duration = .seconds(2 * 3600)
+    /// The time after which it is not usual that so many grants have expired, as they have after an import.
+    private static let tolerableLatenessOfMany: Duration = .seconds(15)
     /// More than a tenth of the connected grants, and at least three: a few users' trouble is usual.
-    private static let tolerableRetrying = (share: 0.1, count: 3)
+    private static let tolerableShare = (share: 0.1, count: 3)
     /// Of a Cloud project in testing, a seventh of the refresh tokens ends within each day.
     private static let tolerableEnding = (share: 0.2, count: 3)
     /// As many grants as a wave has at least: one or two can be users who left.
@@ -47,8 +53,7 @@ extension StatusSnapshot {
                         && (finding.client ?? alarm.client) == alarm.client
                 }
         }
-        let all = found + alarms.map { Finding($0) }
-        return Severity.allCases.flatMap { severity in all.filter { $0.severity == severity } }
+        return (found + alarms.map { Finding($0) }).groupedByCause()
     }
 
     /// `true` if the stored state shows that the cause is over: the process that raised the alarm might not know, or
@@ -77,6 +82,20 @@ extension StatusSnapshot {
         workers?.isEmpty == true ? Self.tolerablePassInterval : Self.tolerableLateness
     }
 
+    /// The time for which access tokens can be expired before services notice.
+    ///
+    /// None if a service that asks gets an error, because nothing can be refreshed for it.
+    private var tolerableExpiry: Duration {
+        let isBetweenPasses = workers?.isEmpty == true
+        if isBetweenPasses { return Self.tolerablePassInterval }
+        let blocked = allClients.filter { grants.expired.clients[$0.id] != nil && $0.isBlocked(at: at) }
+        if !blocked.isEmpty || process.databaseProblem != nil || !process.isStoring { return .zero }
+        let limit = Self.tolerableShare
+        let expired = grants.expired.count
+        let isMany = expired >= limit.count && Double(expired) > limit.share * Double(grants.connected)
+        return isMany ? Self.tolerableLatenessOfMany : Self.tolerableLateness
+    }
+
     private var processFindings: [Finding] {
         var found: [Finding] = []
         if let problem = process.databaseProblem {
@@ -100,17 +119,33 @@ extension StatusSnapshot {
             let lastPass = lastPassAt.map { ", and the last pass began \(age($0)) ago" } ?? ""
             let oldest = grants.oldestDueAt.map { ", the oldest for \(age($0))" } ?? ""
             let text = "no worker is running\(lastPass); grants due: \(grants.due)\(oldest): start it"
-            found.append(Finding(.noWorker, text, since: grants.oldestDueAt, count: grants.due))
+            // Only a worker gives tokens to services. Where passes refresh, commands read the stored ones.
+            let isRefreshedByPasses = lastPassAt.map { at - $0 <= Self.passesRemembered } ?? false
+            let isWithoutTokens = isRefreshedByPasses ? grants.expired.count > 0 : grants.connected > 0
+            found.append(
+                Finding(
+                    .noWorker,
+                    text,
+                    since: grants.oldestDueAt,
+                    count: grants.due,
+                    severity: isWithoutTokens ? .now : .soon
+                )
+            )
         }
-        let sealing = Set(workers.map(\.sealingKeyID) + [sealingKey].compactMap(\.self))
-        for worker in workers {
-            let lacking = sealing.filter { !worker.keyIDs.contains($0) }.sorted()
-            guard !lacking.isEmpty else { continue }
-            let keys = lacking.map(\.description).joined(separator: ", ")
-            let text = "worker \(worker.id) lacks key \(keys), which seals: give it the key ring of the others"
-            found.append(Finding(.workerLacksKey, text, count: lacking.count))
-        }
-        return found
+        return found + workers.compactMap(keysLacking)
+    }
+
+    /// Says that a worker lacks a key that is in use.
+    private func keysLacking(_ worker: WorkerReport) -> Finding? {
+        guard let workers else { return nil }
+        var sealing = Set(workers.map(\.sealingKeyID))
+        // The key file that this process reads might be a wrong one, whose key seals nothing.
+        if let sealingKey, keysInUse[sealingKey, default: 0] > 0 { sealing.insert(sealingKey) }
+        let lacking = sealing.filter { !worker.keyIDs.contains($0) }.sorted()
+        guard !lacking.isEmpty else { return nil }
+        let keys = lacking.map(\.description).joined(separator: ", ")
+        let text = "worker \(worker.id) lacks key \(keys), which seals tokens: give it a key ring that holds every key"
+        return Finding(.workerLacksKey, text, count: lacking.count)
     }
 
     /// `true` if the refusals of this client are doubted: a wave can be over while its grants still wait for their
@@ -126,7 +161,8 @@ extension StatusSnapshot {
         }
         let name = DisplayedText(client.id)
         if let reason = client.breakerReason {
-            add(.breakerOpen, "nothing is sent for client \(name): \(reason)", since: client.breakerSince)
+            let answer = client.obstacle(at: at) ?? reason
+            add(.breakerOpen, "nothing is sent for client \(name): \(answer)", since: client.breakerSince)
         }
         if isDoubted(client) {
             let inDoubt = grants.inDoubt[client.id] ?? 0
@@ -135,7 +171,8 @@ extension StatusSnapshot {
             add(.invalidGrantWave, text, count: max(1, inDoubt))
         }
         if let pause = client.pause {
-            add(.clientPaused, "the endpoint asked client \(name) to pause for \(pause.inTwoUnits) more")
+            let answer = client.answer(at: at).map { ", with \($0)" } ?? ""
+            add(.clientPaused, "the endpoint asked client \(name) to pause for \(pause.inTwoUnits) more\(answer)")
         } else if client.isSlowed {
             add(.clientSlowed, "the endpoint throttled client \(name), which recovers by itself")
         }
@@ -147,9 +184,11 @@ extension StatusSnapshot {
             return [Finding(.keyRingUnreadable, "the key ring cannot be read: run: refresh-worker doctor")]
         }
         var found = keyCounts.filter { $0.isInRing == false }.map { key in
-            let text =
-                "\(key.tokens.counted("token")) sealed with key \(key.id), which the ring lacks, cannot be opened"
-            return Finding(.keysMissing, text, count: key.tokens)
+            let tokens = "\(key.tokens.counted("token")) sealed with key \(key.id), which the key file lacks,"
+            let isInMemory = workers?.contains { $0.keyIDs.contains(key.id) } ?? false
+            guard isInMemory else { return Finding(.keysMissing, "\(tokens) cannot be opened", count: key.tokens) }
+            let text = "\(tokens) are served from the memory of a worker: do not restart it before the file is right"
+            return Finding(.keysMissing, text, count: key.tokens, severity: .soon)
         }
         if let pendingKey {
             let text = "the rotation to key \(pendingKey) is not finished: run: refresh-worker keys rotate"
@@ -160,10 +199,14 @@ extension StatusSnapshot {
 
     private func grantFindings(_ clients: [ClientStatus]) -> [Finding] {
         var found: [Finding] = []
-        if let oldest = grants.expired.oldest, at - oldest > tolerableLateness {
+        if let oldest = grants.expired.oldest, at - oldest > tolerableExpiry {
             let count = grants.expired.count
-            let text = "connected grants without a valid access token: \(count), the oldest for \(age(oldest))"
-            found.append(Finding(.grantsExpired, text, since: oldest, count: count))
+            let answers = clients.filter { grants.expired.clients[$0.id] != nil }.compactMap { $0.answer(at: at) }
+            let answer = answers.first.map { "; the endpoint answers \($0)" } ?? ""
+            let text = "connected grants without a valid access token: \(count), the oldest for \(age(oldest))\(answer)"
+            let ids = grants.expired.clients.keys
+            let client = ids.count == 1 ? ids.first : nil
+            found.append(Finding(.grantsExpired, text, since: oldest, count: count, client: client))
         }
         for client in clients {
             guard let expired = grants.expired.clients[client.id] else { continue }
@@ -178,15 +221,18 @@ extension StatusSnapshot {
         }
         let retrying = grants.byState[.retrying] ?? 0
         let share = Double(retrying) / Double(max(1, grants.connected))
-        if retrying >= Self.tolerableRetrying.count, share > Self.tolerableRetrying.share {
+        if retrying >= Self.tolerableShare.count, share > Self.tolerableShare.share {
             let percent = Int((share * 100).rounded(.down))
-            let text = "\(retrying) of \(grants.connected) connected grants (\(percent) %) wait for another try"
+            let reasons = grants.retryingByReason.prefix(3).map { "\($0.count) \($0.reason)" }
+            let list = reasons.isEmpty ? "" : ": " + reasons.joined(separator: ", ")
+            let text = "\(retrying) of \(grants.connected) connected grants (\(percent) %) wait for another try\(list)"
             found.append(Finding(.manyRetrying, text, count: retrying))
         }
         if workers?.isEmpty != true, let due = grants.oldestDueAt, at - due > tolerableLateness {
             let text = "the oldest due grant has waited \(age(due))"
             let severity: Severity = at - due > Self.harmlessLateness ? .soon : .tomorrow
-            found.append(Finding(.grantsOverdue, text, since: due, count: grants.due, severity: severity))
+            // No start: each try of the oldest one would move it.
+            found.append(Finding(.grantsOverdue, text, count: grants.due, severity: severity))
         }
         if grants.refreshTokensEnding > 0 {
             let ending = grants.refreshTokensEndingWithinDay

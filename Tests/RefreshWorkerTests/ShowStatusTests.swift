@@ -271,7 +271,7 @@ struct ShowStatusTests {
         #expect(
             next.lines(of: changes, asJSON: false) == [
                 "2027-01-15T08:00:00Z  grants: 2 active, 1 retrying", "2027-01-15T08:00:00Z  workers: none running",
-                "2027-01-15T08:00:00Z  verdict: Users will soon be without tokens: no_worker",
+                "2027-01-15T08:00:00Z  verdict: Users are without tokens now: no_worker",
                 "2027-01-15T08:00:00Z  client 'c': gone",
             ]
         )

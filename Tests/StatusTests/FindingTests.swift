@@ -1,11 +1,11 @@
 import Crypto
 import Foundation
-import Scheduler
 import Telemetry
 import TestSupport
 import Testing
 
 @testable import Base
+@testable import Scheduler
 @testable import Status
 @testable import Storage
 
@@ -38,6 +38,25 @@ struct FindingTests {
         }
     }
 
+    private static let http503 = ClientFailure(
+        code: "http_503",
+        status: 503,
+        since: now - .seconds(50),
+        lastAt: now - .seconds(2),
+        count: 20
+    )
+
+    /// The endpoint has answered 503 for 50 seconds, and the breaker is open.
+    private static func outage(_ change: (inout StatusSnapshot) -> Void = { _ in }) -> StatusSnapshot {
+        observed {
+            $0.clients[0].breaker = .open("endpoint_failing")
+            $0.clients[0].breakerSince = now - .seconds(40)
+            $0.clients[0].nextProbe = .seconds(5)
+            $0.clients[0].failures = [http503]
+            change(&$0)
+        }
+    }
+
     private static func alarm(_ kind: AlarmKind, client: String = "") -> CurrentAlarm {
         CurrentAlarm(
             kind: kind,
@@ -65,6 +84,28 @@ struct FindingTests {
         arguments: [
             ("expired for a minute", expired(2, for: .seconds(60)), []),
             ("expired for longer", expired(2, for: .seconds(61)), ["grants_expired"]),
+            ("a tenth expired for seconds", expired(3, for: .seconds(15)), []),
+            ("more than a tenth, for longer", expired(3, for: .seconds(16)), ["grants_expired"]),
+            (
+                "expired a second ago, and nothing is sent for the client",
+                outage { $0.grants.expired.add(1, oldest: now - .seconds(1), client: "c") },
+                ["breaker_open", "grants_expired"]
+            ),
+            (
+                "expired a second ago, and the endpoint answers 503 without an open breaker",
+                observed {
+                    $0.grants.expired.add(1, oldest: now - .seconds(1), client: "c")
+                    $0.clients[0].failures = [http503]
+                }, ["grants_expired"]
+            ),
+            (
+                "the same, but others succeed since",
+                observed {
+                    $0.grants.expired.add(1, oldest: now - .seconds(1), client: "c")
+                    $0.clients[0].failures = [http503]
+                    $0.clients[0].lastSuccessAt = now
+                }, []
+            ),
             (
                 "expired, and the client never succeeded", expired(2, for: .seconds(7201)),
                 ["grants_expired", "client_without_success"]
@@ -140,10 +181,15 @@ struct FindingTests {
                 ["worker_lacks_key"]
             ),
             (
-                "the ring seals with a key that the worker lacks",
-                observed { $0.sealingKey = otherKey },
+                "the ring's key, which the worker lacks, seals tokens",
+                observed {
+                    $0.ringKeys.append(otherKey)
+                    $0.sealingKey = otherKey
+                    $0.keysInUse = [key: 2, otherKey: 1]
+                },
                 ["worker_lacks_key"]
             ),
+            ("the ring here has a key that seals nothing", observed { $0.sealingKey = otherKey }, []),
             ("ending", observed { $0.grants.refreshTokensEnding = 1 }, ["refresh_tokens_ending"]),
             ("idle", observed { $0.grants.idle = 1 }, ["grants_idle"]),
             ("no ring", observed { $0.isKeyRingUnreadable = true }, ["key_ring_unreadable"]),
@@ -215,6 +261,33 @@ struct FindingTests {
         arguments: [
             ("all is well", observed(), nil),
             ("users are without tokens", expired(2, for: .seconds(61)), .now),
+            (
+                "no worker, and nobody is connected",
+                observed {
+                    $0.workers = []
+                    $0.grants.byState = [:]
+                }, .soon
+            ),
+            ("no worker: nobody gets a token", observed { $0.workers = [] }, .now),
+            (
+                "no pass for an hour, and all tokens are valid",
+                observed {
+                    $0.workers = []
+                    $0.lastPassAt = now - .seconds(3600)
+                }, .soon
+            ),
+            (
+                "an outage, and tokens have expired",
+                outage { $0.grants.expired.add(7, oldest: now - .seconds(1), client: "c") }, .now
+            ),
+            (
+                "keys of another ring in the file, and no worker has the right one",
+                observed {
+                    $0.ringKeys = [otherKey]
+                    $0.workers = []
+                    $0.keysInUse = [key: 4]
+                }, .now
+            ),
             ("an outage", observed { $0.clients[0].breaker = .open("endpoint_failing") }, .soon),
             ("a slow pace", observed { $0.clients[0].isSlowed = true }, .tomorrow),
             (
@@ -251,6 +324,52 @@ struct FindingTests {
         let findings = observed.findings
         #expect(findings.severity == severity, "\(situation)")
         #expect(findings.map(\.severity) == findings.map(\.severity).sorted(), "\(situation)")
+    }
+
+    @Test("A cause comes before its effects, is as urgent as they are, and is named by them")
+    func causes() throws {
+        let findings = Self.outage {
+            $0.grants.byState = [.active: 3, .retrying: 7]
+            $0.grants.retryingReasons = [GrantReason(rawValue: "http_503"): 7]
+            $0.grants.expired.add(7, oldest: Self.now - .seconds(1), client: "c")
+            $0.process.isMetricsLogFailing = true
+        }.findings
+        #expect(findings.map(\.kind) == ["breaker_open", "grants_expired", "many_retrying", "metrics_log_failing"])
+        #expect(findings.map(\.cause) == [nil, "breaker_open", "breaker_open", nil])
+        #expect(findings.map(\.severity) == [.now, .now, .soon, .now])
+        let answer = "HTTP 503 since 2027-01-15T07:59:10Z"
+        #expect(findings[0].text == "nothing is sent for client 'c': \(answer), next try in 5 s")
+        #expect(findings[1].text.hasSuffix("; the endpoint answers \(answer)"))
+        #expect(findings[2].text.hasSuffix("wait for another try: 7 http_503"))
+    }
+
+    @Test("A wrong key file is named before its effects, while a worker has the right keys in memory")
+    func wrongRing() throws {
+        let findings = Self.observed {
+            $0.ringKeys = [Self.otherKey]
+            $0.sealingKey = Self.otherKey
+            $0.keysInUse = [Self.key: 20]
+            $0.process.alarms = [Self.alarm(.keyRingRefused)]
+        }.findings
+        #expect(findings.map(\.kind) == ["key_ring_refused", "keys_missing"])
+        #expect(findings.severity == .soon, "every user still gets tokens")
+        #expect(findings[1].text.contains("do not restart it"))
+        #expect(!findings.contains { $0.text.contains("give it") })
+    }
+
+    @Test("No concern sends the reader of the status to the status")
+    func commands() {
+        for kind in Finding.Kind.allCases {
+            #expect(!Finding(kind, "text").command.hasPrefix("refresh-worker status"), "\(kind)")
+        }
+    }
+
+    @Test("The start of a concern stays while only time passes")
+    func stableStart() {
+        let starts = [70, 65].map { late in
+            Self.observed { $0.grants.oldestDueAt = Self.now - .seconds(late) }.findings.map(\.since)
+        }
+        #expect(starts[0] == starts[1])
     }
 
     @Test("A project in testing is one finding, also with its alarm")
@@ -310,7 +429,7 @@ struct FindingTests {
         #expect(object["since"]?.string == "2027-01-15T07:58:30.000Z")
         #expect(object["severity"]?.string == "now")
         #expect(object["count"]?.integer == 5)
-        #expect(object["client_id"] == .null)
+        #expect(object["client_id"]?.string == "c" && object["cause"] == .null)
         #expect(object["command"]?.string == "refresh-worker grants list --expired --sort since")
         #expect(object["runbook"]?.string == "docs/runbook.md#grants_expired")
     }

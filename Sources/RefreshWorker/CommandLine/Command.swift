@@ -74,6 +74,12 @@ extension CommandContext {
         }
     }
 
+    /// `true` if the result is for a terminal whose user has not refused colours.
+    var printsColours: Bool {
+        let isPlain = !(inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
+        return Output.standard.isTerminal && !isPlain
+    }
+
     /// Prints the result of a command: one JSON object with `--json`, otherwise a text.
     func answer(_ text: @autoclosure () -> String, json write: (inout JSONLine) -> Void) {
         guard printsJSON else { return Output.standard.line(text()) }

@@ -182,8 +182,10 @@ extension StatusSnapshot {
         let findings = findings
         write("verdict", [findings.verdict + (findings.isEmpty ? "" : ":")])
         for finding in findings {
-            text += "  - \(finding.severity): \(finding.text)\n"
-            text += "    more: \(finding.command); \(finding.runbook)\n"
+            // An effect is below its cause.
+            let indent = finding.cause == nil ? "" : "    "
+            text += "\(indent)  - \(finding.severity): \(finding.text)\n"
+            text += "\(indent)    more: \(finding.command); \(finding.runbook)\n"
         }
         return text
     }

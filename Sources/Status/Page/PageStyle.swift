@@ -89,6 +89,7 @@ extension StatusPage {
         .label.neutral { background: var(--neutral-back); color: var(--neutral); }
         .concerns { padding: 0; list-style: none; }
         .concerns li + li { margin-top: .75rem; padding-top: .75rem; border-top: 1px solid var(--line); }
+        .concerns .effect { margin-left: 1.5rem; }
         .concerns p { margin: 0; }
 
         .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); gap: 1rem 2rem;

@@ -44,7 +44,9 @@ extension StatusPage {
         if !findings.isEmpty {
             section("Concerns", id: "concerns") {
                 element("ul", ["class": "concerns"]) {
-                    for finding in findings { element("li") { item(finding) } }
+                    for finding in findings {
+                        element("li", finding.cause == nil ? [:] : ["class": "effect"]) { item(finding) }
+                    }
                 }
                 more(than: findings.count)
             }
@@ -68,6 +70,7 @@ extension StatusPage {
             element("bdi") { Self.shortened(finding.text, limit: Self.sentenceLimit) }
         }
         element("p", ["class": "facts"]) {
+            if let cause = finding.cause { "It follows from \(cause). " }
             if let since = finding.since {
                 "Since "
                 time(since)
@@ -80,5 +83,5 @@ extension StatusPage {
         }
     }
 
-    private static let sentenceLimit = 250
+    static let sentenceLimit = 250
 }

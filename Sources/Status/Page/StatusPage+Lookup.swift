@@ -1,3 +1,4 @@
+import Scheduler
 import Storage
 
 /// The form in which an operator asks for a user, and the answer: the user, or a list of grants.
@@ -149,13 +150,16 @@ extension StatusPage {
     }
 
     private func facts(of grant: Grant) -> HTML {
-        element("dl") {
+        let wait = clients.first { $0.id == grant.clientID }?.wait(of: grant, at: at)
+        return element("dl") {
             fact("State") {
-                label(grant.state.rawValue, Self.meaning(of: grant.state))
-                " \(grant.state.meaning) Since "
+                label(grant.state.rawValue, wait == nil ? Self.meaning(of: grant.state) : .neutral)
+                " \(wait.map { "It \(Self.shortened($0, limit: Self.sentenceLimit))." } ?? grant.state.meaning) Since "
                 time(grant.since)
             }
-            fact("Reason") { grant.reason == .none ? HTML("none") : link(reason: grant.reason) }
+            if wait == nil || grant.reason != .none {
+                fact("Reason") { grant.reason == .none ? HTML("none") : link(reason: grant.reason) }
+            }
             fact("Due") { time(grant.dueAt, otherwise: "nothing is planned") }
             fact("Last success") { time(grant.lastSuccessAt, otherwise: "none") }
             fact("Last attempt") { time(grant.lastAttemptAt, otherwise: "none") }
@@ -170,7 +174,13 @@ extension StatusPage {
             }
             fact("Access token") {
                 if let token = grant.accessToken {
-                    token.expiresAt > at ? "stored, valid until " : "stored, expired "
+                    if token.expiresAt > at {
+                        "stored, valid until "
+                    } else {
+                        "stored, "
+                        label("expired", .bad)
+                        " "
+                    }
                     time(token.expiresAt)
                 } else {
                     "none"

@@ -51,7 +51,7 @@ def scenario(fixture):
         page.clock.fast_forward(15_000)
         status = page.get_by_role("status")
         wait_for(lambda: "the worker does not answer" in status.inner_text(), 60, "the page says that it is old")
-        assert fixture.run("status", expect=None).returncode == 3, "`status` misses the worker"
+        assert fixture.run("status", expect=None).returncode == 4, "without a worker nobody gets a token"
         picture(page, "stopped")
     accounts.backend.shutdown()
 

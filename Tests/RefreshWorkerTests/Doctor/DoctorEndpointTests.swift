@@ -62,6 +62,8 @@ struct DoctorEndpointTests {
             (400, "invalid_grant", Check.Severity.ok, "knows the client id '1-a'"),
             (401, "invalid_client", .fault, "refuses the client id '1-a'"),
             (400, "deleted_client", .fault, "refuses the client id '1-a'"),
+            (400, "deleted_client", .fault, "restore it within 30 days"),
+            (400, "disabled_client", .fault, "e-mails to the owners"),
             (400, "invalid_request", .warning, "expected invalid_grant"), (401, nil, .fault, "not a token endpoint"),
             (404, nil, .fault, "the path is wrong"), (404, "invalid_grant", .fault, "the path is wrong"),
             (302, nil, .fault, "redirect"), (200, nil, .fault, "not a token endpoint"), (503, nil, .warning, "later"),

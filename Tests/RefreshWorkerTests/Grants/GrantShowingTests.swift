@@ -62,6 +62,23 @@ struct GrantShowingTests {
         #expect(try await fixture.export().contains("1//refresh-hostile"))
     }
 
+    @Test("says what a grant waits for, and colours an expired token on a terminal")
+    func waiting() async throws {
+        try await fixture.importText(try line("a"))
+        let grant = try await fixture.grant("a")
+        let lines = grant.lines(
+            with: [],
+            waiting: "waits: no worker is running",
+            at: fixture.time.now,
+            isColoured: true
+        )
+        #expect(lines.contains { $0.hasPrefix("state ") && $0.hasSuffix("active; waits: no worker is running") })
+        let later = grant.lines(with: [], at: fixture.time.now + .seconds(7200), isColoured: true)
+        #expect(later.contains { $0.hasPrefix("access token") && $0.contains("\u{1b}[31mexpired\u{1b}[0m ") })
+        let plain = grant.lines(with: [], at: fixture.time.now + .seconds(7200))
+        #expect(!plain.contains { $0.contains("\u{1b}") } && plain.contains { $0.contains("expired ") })
+    }
+
     @Test("aligns the columns and fits a terminal, whatever their content", arguments: [60, 80, 120, 400])
     func table(width: Int) async throws {
         let long = String(repeating: "long", count: 200)

@@ -194,11 +194,11 @@ struct StatusPageHandlerTests {
         _ = await fixture.send()
         let contents = await page.statusPage()
         #expect(contents.at == observedAt + .seconds(1) && contents.judgedAt == observedAt)
-        #expect(contents.findings?.map(\.kind) == ["breaker_open"])
+        #expect(contents.findings?.map(\.kind) == ["breaker_open", "grants_expired"])
         #expect(contents.clients.map(\.breakerReason) == ["invalid_client"])
         #expect(contents.clients.first?.failures.map(\.code) == ["invalid_client"])
         let readiness = ParsedResponse(await page.readiness())
-        #expect(readiness["concerns"]?.array?.map { $0["kind"]?.string } == ["breaker_open"])
+        #expect(readiness["concerns"]?.array?.map { $0["kind"]?.string } == ["breaker_open", "grants_expired"])
     }
 
     @Test("is judged from what was read five seconds before at most: it waits a moment for a newer snapshot")

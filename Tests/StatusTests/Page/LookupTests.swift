@@ -4,6 +4,8 @@ import Status
 import Storage
 import Testing
 
+@testable import Scheduler
+
 @Suite("A user on the status page")
 struct LookupTests {
     private static func page(_ lookup: StatusPage.Lookup?) -> String {
@@ -46,6 +48,35 @@ struct LookupTests {
         let page = Self.page(.found(grant, history: []))
         #expect(page.contains("stored, valid until 2027-01-15T08:01:00Z (in 1 min)") == (seconds > 0))
         #expect(page.contains("stored, expired 2027-01-15T07:57:55Z (2 min 5 s ago)") == (seconds < 0))
+    }
+
+    @Test("waits while nothing is sent for the client, although the grant's last refresh succeeded")
+    func waiting() throws {
+        let token = Grant.AccessToken(
+            sealed: try SealedSecret(bytes: [2, 8] + Array("00000001".utf8) + [UInt8](repeating: 7, count: 40)),
+            obtainedAt: Example.now - .seconds(3600),
+            expiresAt: Example.now - .seconds(1)
+        )
+        var contents = Example.quiet()
+        contents.lookup = .found(Example.grant(user: "ada", client: Example.clientID, accessToken: token), history: [])
+        var client = Example.client(Example.clientID, .open("endpoint_failing"), ceiling: 2)
+        client.nextProbe = .seconds(5)
+        client.failures = [
+            ClientFailure(
+                code: "http_503",
+                status: 503,
+                since: Example.now - .seconds(8),
+                lastAt: Example.now,
+                count: 9
+            )
+        ]
+        contents.clients = [client]
+        let page = contents.html
+        let reason = "HTTP 503 since 2027-01-15T07:59:52Z, next try in 5 s"
+        #expect(page.contains("It waits: nothing is sent for its client (\(reason))."))
+        #expect(page.contains(#"<span class="label bad">expired</span>"#))
+        contents.clients[0].breaker = .closed(consecutiveFailures: 0, grants: [])
+        #expect(!contents.html.contains("It waits"))
     }
 
     @Test("may be unknown")

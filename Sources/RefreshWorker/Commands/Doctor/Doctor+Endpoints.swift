@@ -119,6 +119,20 @@ extension Doctor {
 
     private static let clientCodes = ["invalid_client", "deleted_client", "disabled_client", "restricted_client"]
 
+    private static func advice(for clientCode: String) -> String {
+        switch clientCode {
+        case "deleted_client":
+            """
+            restore it within 30 days after it was deleted, in the Google Cloud console's list of deleted clients: a new \
+            one cannot use its refresh tokens (docs/runbook.md#the-client-id-is-deleted-at-google)
+            """
+        case "disabled_client", "restricted_client":
+            "read Google's e-mails to the owners of the Cloud project: Google or an administrator has blocked the client"
+        default:
+            "copy the client id of your iOS app from the Google Cloud console, and check its secret, if it has one"
+        }
+    }
+
     /// Judges whether the response to a made-up token is that of a token endpoint that knows the client id.
     ///
     /// Google answers `invalid_grant` for a known client id, and `invalid_client` for an unknown one. `code` is the
@@ -132,10 +146,7 @@ extension Doctor {
             return .ok("\(answer) invalid_grant to a made-up token, as it should\(known)")
         case (400...403, let code?) where clientCodes.contains(code):
             guard let clientID else { return .ok("\(answer) \(code) to a made-up client id, as it should") }
-            return .fault(
-                "\(answer) \(code): it refuses the client id \(DisplayedText(clientID))",
-                "copy the client id of your iOS app from the Google Cloud console, and check its secret, if it has one"
-            )
+            return .fault("\(answer) \(code): it refuses the client id \(DisplayedText(clientID))", advice(for: code))
         case (400...403, let code?):
             let expected = "expected invalid_grant or invalid_client"
             return .warning("\(answer) \(DisplayedText(code)) to a made-up token: \(expected)")

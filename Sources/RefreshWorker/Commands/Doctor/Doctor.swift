@@ -24,8 +24,7 @@ extension Command {
         ],
         exitCodes: [.success, .usage, .peerUnreachable, .internalFailure, .inputOutput, .configuration]
     ) { _, context in
-        let isPlain = !(context.inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
-        let isColoured = Output.standard.isTerminal && !isPlain
+        let isColoured = context.printsColours
         let checks = try await Doctor(context: context).run { check in
             let line = DocumentFolder.current.located(check.line(isColoured: isColoured))
             if !context.printsJSON { Output.standard.line(line) }

@@ -1,6 +1,7 @@
 import Base
 import Routes
 import Scheduler
+import Status
 import Storage
 
 extension Command {
@@ -17,10 +18,16 @@ extension Command {
     ) { arguments, context in
         let user = arguments.operand
         // One more than is shown, to know if there are more.
-        let (grant, history) = try await context.readGrant(of: user, eventsAtMost: Grant.maximumEvents + 1)
+        let stored = try await context.readGrant(of: user, eventsAtMost: Grant.maximumEvents + 1)
         let now = context.time.now
-        context.answer(grant.lines(with: history, at: now).joined(separator: "\n")) { line in
-            grant.writeWithWarnings(to: &line, at: now)
+        let lines = stored.grant.lines(
+            with: stored.history,
+            waiting: stored.wait,
+            at: now,
+            isColoured: context.printsColours
+        )
+        context.answer(lines.joined(separator: "\n")) { line in
+            stored.grant.writeWithWarnings(to: &line, at: now)
         }
         return .success
     }
@@ -40,7 +47,7 @@ extension Command {
         exitCodes: .ofDatabase(.unknownUser)
     ) { arguments, context in
         let user = arguments.operand
-        let (_, history) = try await context.readGrant(of: user, eventsAtMost: Retention.eventsPerGrant + 1)
+        let history = try await context.readGrant(of: user, eventsAtMost: Retention.eventsPerGrant + 1).history
         for event in history { context.answer(event.line, json: event.write) }
         if history.isEmpty && !context.printsJSON {
             Output.error.line("the grant of user \(DisplayedText(user)) has no history yet")
@@ -49,14 +56,41 @@ extension Command {
     }
 }
 
+/// What the store knows about one user's grant.
+private struct StoredGrant {
+    var grant: Grant
+    var history: [GrantEvent]
+    /// Why the grant gets no refresh although it needs one.
+    var wait: String?
+}
+
 extension CommandContext {
-    fileprivate func readGrant(of user: String, eventsAtMost count: Int) async throws -> (Grant, [GrantEvent]) {
+    fileprivate func readGrant(of user: String, eventsAtMost count: Int) async throws -> StoredGrant {
         try await withExistingStore(for: .reading) { store in
             guard let grant = try await store.grant(ofUser: user) else {
                 throw CommandError(VendingError.unknownUser, ofUser: user)
             }
-            return (grant, try await store.events(of: grant.id, atMost: count))
+            return StoredGrant(
+                grant: grant,
+                history: try await store.events(of: grant.id, atMost: count),
+                wait: try await wait(of: grant, in: store)
+            )
         }
+    }
+
+    private func wait(of grant: Grant, in store: any Store) async throws -> String? {
+        let now = time.now
+        let client = ClientStatus(
+            id: grant.clientID,
+            stored: try await store.clientHealth()[grant.clientID],
+            maxRate: configuration.maxRate,
+            at: try await store.leaseTime(),
+            wallClock: now
+        )
+        if let wait = client.wait(of: grant, at: now) { return wait }
+        guard grant.needsRefresh(at: now), try await store.liveWorkers().isEmpty else { return nil }
+        if let lastPass = try await NotedTime.lastPass.read(from: store), now - lastPass <= .seconds(600) { return nil }
+        return "waits: no worker is running"
     }
 }
 
@@ -68,14 +102,23 @@ extension Grant {
     var stateWithReason: String { state.rawValue + (reason == .none ? "" : ", \(reason)") }
 
     /// Everything known about the grant, for people.
-    func lines(with history: [GrantEvent], at now: Timestamp) -> [String] {
-        func end(_ time: Timestamp) -> String { (time > now ? "ends " : "expired ") + time.shown(at: now) }
+    func lines(
+        with history: [GrantEvent],
+        waiting wait: String? = nil,
+        at now: Timestamp,
+        isColoured: Bool = false
+    ) -> [String] {
+        func end(_ time: Timestamp) -> String {
+            guard time <= now else { return "ends \(time.shown(at: now))" }
+            let word = isColoured ? "\u{1b}[31mexpired\u{1b}[0m" : "expired"
+            return "\(word) \(time.shown(at: now))"
+        }
         let access = accessToken.map { end($0.expiresAt) }
         let refresh = refreshToken.map { "stored" + ($0.expiresAt.map { ", " + end($0) } ?? "") }
         let facts: [(name: String, value: String)] = [
             ("user", userID.escapedForTerminal),
             ("grant", id.description),
-            ("state", stateWithReason),
+            ("state", stateWithReason + (wait.map { "; \($0)" } ?? "")),
             ("since", since.shown(at: now)),
             ("google account", owner.line),
             ("scope", scope.isEmpty ? "-" : scope.escapedForTerminal),

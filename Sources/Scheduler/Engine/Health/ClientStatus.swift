@@ -55,6 +55,58 @@ package struct ClientStatus: Hashable, Sendable {
     package var breakerReason: String? { breaker.opening?.reason.code }
 }
 
+/// Why nothing, or nothing good, comes from the endpoint.
+extension ClientStatus {
+    /// The time after which a failure says nothing about now.
+    private static let currentFor: Duration = .seconds(60)
+
+    /// The endpoint's last failure, unless a success or a long time has followed.
+    private func currentFailure(at now: Timestamp) -> ClientFailure? {
+        guard let failure = failures.first(where: { $0.isOfEndpoint || $0.code == breakerReason }) else { return nil }
+        if breakerReason != nil { return failure }
+        if let lastSuccessAt, lastSuccessAt > failure.lastAt { return nil }
+        return now - failure.lastAt <= Self.currentFor ? failure : nil
+    }
+
+    /// What the endpoint answers now instead of tokens, as in `HTTP 503 since 2026-11-29T17:59:52Z`.
+    package func answer(at now: Timestamp) -> String? {
+        currentFailure(at: now).map { "\($0.name) since \($0.since.iso8601Seconds)" }
+    }
+
+    /// `true` if a service that needs a new token now gets an error.
+    package func isBlocked(at now: Timestamp) -> Bool {
+        breakerReason != nil || pause != nil || currentFailure(at: now) != nil
+    }
+
+    /// Why nothing is sent, and until when, or `nil` while requests are sent.
+    package func obstacle(at now: Timestamp) -> String? {
+        if let reason = breakerReason {
+            let since = breakerSince.map { " since \($0.iso8601Seconds)" } ?? ""
+            let next = nextProbe.map { ", next try in \($0.inTwoUnits)" } ?? ""
+            return (answer(at: now) ?? reason + since) + next
+        }
+        guard let pause else { return nil }
+        return (answer(at: now).map { $0 + ", " } ?? "") + "a pause of \(pause.inTwoUnits) more"
+    }
+}
+
+extension ClientStatus {
+    /// Why a grant that needs a refresh now gets none, or `nil` if it needs none or is refreshed.
+    package func wait(of grant: Grant, at now: Timestamp) -> String? {
+        guard grant.needsRefresh(at: now), let obstacle = obstacle(at: now) else { return nil }
+        return "waits: nothing is sent for its client (\(obstacle))"
+    }
+}
+
+extension Grant {
+    /// `true` if a refresh is due or was refused, or if services have no valid token.
+    package func needsRefresh(at now: Timestamp) -> Bool {
+        guard let dueAt else { return false }
+        let hasExpired = accessToken.map { $0.expiresAt <= now } ?? true
+        return dueAt <= now || hasExpired || state == .retrying
+    }
+}
+
 /// A kind of answer without a token that the endpoint gave one client id lately, for the people who ask what it answers.
 package struct ClientFailure: Hashable, Sendable {
     /// The number of kinds that are kept: an outage often alternates between two.
@@ -115,6 +167,9 @@ extension [ClientFailure] {
 }
 
 extension ClientFailure {
+    /// `true` if it is the endpoint's or the network's fault, or a limit, and not about a grant.
+    fileprivate var isOfEndpoint: Bool { status.map { $0 >= 500 || $0 == 429 } ?? true }
+
     /// The status and the code, for people.
     package var name: String { status.map { code == "http_\($0)" ? "HTTP \($0)" : "HTTP \($0) \(code)" } ?? code }
 }
