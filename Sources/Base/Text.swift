@@ -78,21 +78,33 @@ package struct DisplayedText: CustomStringConvertible {
             description = "(not shown: it looks like a token or a secret)"
             return
         }
-        var shown = ""
-        for scalar in text.unicodeScalars.prefix(Self.maximumLength) {
-            // Control and format characters (bidirectional marks, terminal escapes) could rewrite the message.
-            if scalar.isInvisible {
-                shown += "\\u{\(String(scalar.value, radix: 16))}"
-            } else {
-                shown.unicodeScalars.append(scalar)
-            }
-        }
+        let shown = String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.maximumLength))).escapingInvisible
         let isCut = text.unicodeScalars.count > Self.maximumLength
         description = "'\(shown)\(isCut ? "…" : "")'"
     }
 }
 
 extension String {
+    /// The text with escapes for control and format characters (bidirectional marks, terminal escapes), which could
+    /// rewrite a message.
+    ///
+    /// A joiner stays between letters or emoji that it joins, as in a Persian name.
+    package var escapingInvisible: String {
+        var shown = ""
+        let scalars = Array(unicodeScalars)
+        for (index, scalar) in scalars.enumerated() {
+            let isBetween = index > 0 && index + 1 < scalars.count
+            let joins =
+                scalar.isJoiner && isBetween && scalars[index - 1].takesJoiner && scalars[index + 1].takesJoiner
+            if scalar.isInvisible, !joins {
+                shown += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                shown.unicodeScalars.append(scalar)
+            }
+        }
+        return shown
+    }
+
     /// `true` if the text looks like a credential, or a part of it after a sign such as a quote, a dash or `=`.
     ///
     /// Such text is refused where it does not belong, and never printed. Pasted JSON and `--token=…` match. A folder
@@ -128,6 +140,19 @@ extension Unicode.Scalar {
         switch properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: true
         default: false
+        }
+    }
+
+    /// The zero-width joiner and non-joiner.
+    fileprivate var isJoiner: Bool { value == 0x200c || value == 0x200d }
+
+    /// `true` if a joiner beside it changes how it is drawn: a letter or mark of an Arabic or Indic script, or an emoji.
+    ///
+    /// Beside a Latin letter a joiner cannot be seen, and would make two names look alike.
+    fileprivate var takesJoiner: Bool {
+        switch properties.generalCategory {
+        case .otherLetter, .nonspacingMark, .spacingMark: true
+        default: properties.isEmoji && !isASCII
         }
     }
 }

@@ -133,16 +133,17 @@ package struct Finding: Hashable, Sendable {
     /// The section of the runbook.
     package var runbook: String { "docs/runbook.md#\(kind)" }
 
-    func write(into line: inout JSONLine) {
+    /// Writes the finding for programs, with the paths of documents where they really are.
+    func write(into line: inout JSONLine, documents: DocumentFolder = .current) {
         line.field("kind", kind)
-        line.field("text", text)
+        line.field("text", documents.located(text))
         line.field("severity", severity.rawValue)
         line.fieldOrNull("since", since?.iso8601)
         line.field("count", count)
         line.fieldOrNull("client_id", client)
         line.fieldOrNull("cause", cause)
         line.field("command", command)
-        line.field("runbook", runbook)
+        line.field("runbook", documents.located(runbook))
     }
 }
 

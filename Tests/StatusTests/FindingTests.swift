@@ -432,6 +432,10 @@ struct FindingTests {
         #expect(object["client_id"]?.string == "c" && object["cause"] == .null)
         #expect(object["command"]?.string == "refresh-worker grants list --expired --sort since")
         #expect(object["runbook"]?.string == "docs/runbook.md#grants_expired")
+        var installed = JSONLine()
+        finding.write(into: &installed, documents: DocumentFolder(path: "/usr/share/doc/refresh-worker"))
+        let runbook = try #require(JSONValue.object(in: installed.bytes))["runbook"]?.string
+        #expect(runbook == "/usr/share/doc/refresh-worker/runbook.md#grants_expired")
     }
 }
 

@@ -56,6 +56,24 @@ struct RecipeTests {
         #expect(try output(of: tolerant.command) == expected[tolerant.title])
     }
 
+    @Test("The runbook's selection of grants that a long wave has ended takes grants without a reason too")
+    func runbook() throws {
+        let document = URL(filePath: #filePath).appending(path: "../../../docs/runbook.md").standardized
+        let text = try String(contentsOf: document, encoding: .utf8)
+        let selection = try #require(
+            text.firstMatch(of: /refresh-worker grants export --plaintext \|\s+(jq -c '[^']+')/)
+        )
+        let grants = [
+            ("a", "null", "2026-11-24T09:00:00Z"), ("b", #""invalid_grant""#, "2026-11-24T09:00:00Z"),
+            ("c", #""invalid_grant""#, "2026-11-20T09:00:00Z"), ("d", #""user_request""#, "2026-11-24T09:00:00Z"),
+        ]
+        let lines = grants.map { user, reason, since in
+            #"{"user_id":"\#(user)","state":"x","reason":\#(reason),"since":"\#(since)"}"#
+        }
+        try folder.write(lines.joined(separator: "\n"), to: "grants.jsonl")
+        #expect(try output(of: "\(selection.1) <grants.jsonl") == [#"{"user_id":"b"}"#])
+    }
+
     private func sampleLog() -> String {
         let sink = MemorySink()
         func record(_ seconds: Int, _ event: MetricsEvent) {

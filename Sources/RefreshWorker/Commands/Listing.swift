@@ -145,17 +145,7 @@ extension Timestamp {
 /// Text from outside, made safe for a terminal.
 extension String {
     /// The text without characters that could move the cursor or change the direction of the text.
-    var escapedForTerminal: String {
-        var shown = ""
-        for scalar in unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator:
-                shown += "\\u{\(String(scalar.value, radix: 16))}"
-            default: shown.unicodeScalars.append(scalar)
-            }
-        }
-        return shown
-    }
+    var escapedForTerminal: String { escapingInvisible }
 
     /// The text cut to the width, with an ellipsis at the cut.
     fileprivate func cut(to width: Int) -> String { count <= width ? self : prefix(width - 1) + "…" }

@@ -172,6 +172,26 @@ struct KeyRingMonitorTests {
         }
     }
 
+    @Test("a command that fails does not count as a live worker afterwards")
+    func failedCommand() async throws {
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let (store, vault) = (try fixture.openStore(), try fixture.openVault())
+            let context = try fixture.context()
+            let failure = CommandError(.inputOutput, "the disk is full")
+            await #expect(throws: failure) {
+                try await context.sealing(in: store, of: vault) {
+                    #expect(try await store.liveWorkers().count == 1)
+                    throw failure
+                }
+            }
+            await #expect(throws: StoreError.self, "it is closed") { try await store.liveWorkers() }
+            let next = try fixture.openStore()
+            #expect(try await next.liveWorkers().isEmpty)
+            await next.close()
+        }
+    }
+
     @Test("an unknown key stops the refreshes until it is known that no worker has it")
     func doubt() async throws {
         try await OperatorFixture.with { fixture in

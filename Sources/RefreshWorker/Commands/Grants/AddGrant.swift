@@ -64,8 +64,6 @@ extension Command {
             throw CommandError(error.exitCode, "no grant of user \(DisplayedText(user)) was added: \(error.message)")
         }
         let store = try await context.openStore()
-        let heartbeat = context.heartbeat(in: store, of: vault)
-        try await heartbeat.report()
         let writer = ImportedGrantWriter(
             store: store,
             vault: vault,
@@ -74,10 +72,9 @@ extension Command {
             existing: .replace,
             refreshesAtOnce: true
         )
-        let outcome = try await writer.store([added])
-        let stored = try await store.grant(ofUser: user)
-        await heartbeat.leave()
-        await store.close()
+        let (outcome, stored) = try await context.sealing(in: store, of: vault) {
+            (try await writer.store([added]), try await store.grant(ofUser: user))
+        }
         let verb: String
         switch outcome.first {
         case .keptEnded:

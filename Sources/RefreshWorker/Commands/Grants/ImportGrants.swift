@@ -81,7 +81,13 @@ extension Command {
         let input = try InputFile(path: arguments.operand)
         let store = try await context.openStore(forDryRun: isDryRun)
         let heartbeat = store.map { context.heartbeat(in: $0, of: vault) }
-        try await heartbeat?.report()
+        do {
+            try await heartbeat?.report()
+        } catch {
+            await heartbeat?.leave()
+            await store?.close()
+            throw error
+        }
         let reporting = Task { await heartbeat?.run(by: context.time) {} }
         let writer = ImportedGrantWriter(
             store: store,

@@ -23,8 +23,14 @@ extension CommandContext {
         let engine = worker.engine
         let signals = await SignalStream.start()
         worker.metrics.record(.started(mode: "run_once"))
-        try await worker.heartbeat.report()
-        try await NotedTime.lastPass.record(time.now, in: store)
+        do {
+            try await worker.heartbeat.report()
+            try await NotedTime.lastPass.record(time.now, in: store)
+        } catch {
+            await worker.heartbeat.leave()
+            await store.close()
+            throw error
+        }
         await keepReserve(of: worker.spill)
 
         let running = worker.start(worker.services)
