@@ -54,6 +54,27 @@ struct SQLiteOpeningTests {
         }
     }
 
+    @Test(
+        "Root opens no database beside which SQLite would give a file of root away",
+        .enabled(if: geteuid() == 0),
+        arguments: ["-wal", "-shm", "-journal", "-leases-boot-wal", "-leases-boot-shm"],
+        [true, false]
+    )
+    func linkedFiles(ending: String, isHardLink: Bool) async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            await (try open(path)).close()
+            try #require(chown(path, 4321, 4321) == 0 && chown("\(path)-leases-boot", 4321, 4321) == 0)
+            let own = folder.path("of-root")
+            close(Glibc.open(own, O_CREAT | O_WRONLY, 0o600))
+            let link = path + ending
+            try #require((isHardLink ? Glibc.link(own, link) : symlink(own, link)) == 0)
+            let error = try #require(throws: StoreError.self) { _ = try open(path) }
+            #expect(error.message.contains("\(link) has several names or is a link"))
+            #expect(FileIdentity(path: own)?.owner == 0)
+        }
+    }
+
     @Test("Root gives the owner of the database a new file, and no other that was put in its place")
     func givenFiles() async throws {
         guard geteuid() == 0 else { return }

@@ -35,6 +35,27 @@ enum DatabaseFile {
         guard mayExist, code == EEXIST || kind(of: path) != nil else { throw failure("the file", of: path, code) }
     }
 
+    /// Refuses to open a database as root if SQLite would give another file to the owner of the database.
+    ///
+    /// A process of root gives the log, its index and the journal to that owner
+    /// (https://github.com/sqlite/sqlite/blob/version-3.40.1/src/os_unix.c, `robustFchown`). The owner of the folder can
+    /// put a link to a file of root in their place.
+    static func refuseLinksAsRoot(beside database: String) throws(StoreError) {
+        guard geteuid() == 0 else { return }
+        let database = resolved(database)
+        for path in ["-wal", "-shm", "-journal"].map({ database + $0 }) {
+            var facts = stat()
+            guard unsafe lstat(path, &facts) == 0 else { continue }
+            guard facts.st_mode & S_IFMT == S_IFREG, facts.st_nlink == 1 else {
+                throw StoreError(
+                    .cannotOpen,
+                    "The file \(path) has several names or is a link, and root would give what it leads to to the owner "
+                        + "of the database. Run this as that owner, or remove \(path) if no process has the database open."
+                )
+            }
+        }
+    }
+
     /// Gives a new file of root to the owner of the database, as SQLite does with its log.
     ///
     /// Otherwise one command of root would lock out the worker. The owner of the folder can put a link in place of the
@@ -152,7 +173,8 @@ enum DatabaseFile {
         let remedy = "Check that the path is right and that the worker's user can read and write there."
         let message = "The database \(path) cannot be used: \(what) fails with \"\(cause)\". \(remedy)"
         return switch code {
-        case EACCES, EROFS, EPERM: StoreError(.readOnly, message)
+        case EACCES: StoreError(.readOnly, "\(message)\(FileOwner.remedy(for: path))")
+        case EROFS, EPERM: StoreError(.readOnly, message)
         case ENOSPC, EDQUOT: StoreError(.diskFull, message)
         case EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN:
             StoreError(

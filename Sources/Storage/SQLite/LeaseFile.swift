@@ -92,6 +92,7 @@ struct LeaseFile: Sendable {
         DatabaseFile.remove(temporary)
         try DatabaseFile.create(temporary, unlessExists: false)
         DatabaseFile.giveToOwner(of: database, temporary)
+        try DatabaseFile.refuseLinksAsRoot(beside: temporary)
         do {
             let file = try SQLiteConnection(path: temporary, timeout: .zero)
             try file.execute(SQLQuery("prepare leases", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"))

@@ -52,6 +52,7 @@ extension SQLiteConnection {
         let schema = SQLiteSchema()
         try DatabaseFile.prepare(path)
         let nameLock = try DatabaseNameLock(path)
+        try DatabaseFile.refuseLinksAsRoot(beside: path)
         let connection = try SQLiteConnection(path: path, timeout: timeout)
         connection.nameLock = nameLock
         guard !connection.isReadOnly else {
@@ -136,6 +137,7 @@ extension SQLiteConnection {
             throw error
         }
         rollBack()
+        try DatabaseFile.refuseLinksAsRoot(beside: leases.path)
         try attach(leases)
         try retryingWhileBusy(for: timeout) { () throws(StoreError) in
             _ = try first(Self.useLeaseLog) { $0.text() }
