@@ -187,7 +187,10 @@ extension Secret {
         guard status.isRegular else { throw FileError("\(path) is not a regular file") }
         guard status.permissions & 0o027 == 0 else {
             let mode = String(status.permissions, radix: 8)
-            throw FileError("\(path) is open to others (mode \(mode)): run: chmod 600 \(path)")
+            let owner = FileOwner(path)
+            let trap = status.owner == geteuid() ? "" : " and belongs to \(FileOwner.name(ofUser: status.owner))"
+            let advice = owner?.advice() ?? "run: chmod 600 \(path)"
+            throw FileError("\(path) is open to others (mode \(mode))\(trap): \(advice)")
         }
         guard let content else { throw FileError("\(path) is longer than \(limit) bytes") }
         return content
@@ -196,7 +199,8 @@ extension Secret {
 
 extension FileError {
     fileprivate init(unreadable source: String, _ error: SystemCallError) {
-        self.init("\(source) cannot be read: \(error)", .system(error.code))
+        let advice = error.code == EACCES ? FileOwner.advice(onDenied: source) : ""
+        self.init("\(source) cannot be read: \(error)\(advice)", .system(error.code))
     }
 }
 

@@ -147,17 +147,20 @@ extension KeyRingFile {
             )
         }
         guard status.owner == user || (isCredential && status.owner == 0) else {
+            let (owner, running) = (FileOwner.name(ofUser: status.owner), FileOwner.nameOfCurrentUser)
             // A file that root takes over locks out the service.
-            throw FileError(
-                keyFile: path,
-                "belongs to user id \(status.owner), but user id \(user) is running: run the command as the owner: "
-                    + "runuser -u \"$(id -nu \(status.owner))\" -- refresh-worker …"
-            )
+            let takeOver = user == 0 ? nil : FileOwner(path)?.advice()
+            let advice = takeOver ?? "run the command as the owner: runuser -u \(owner) -- refresh-worker …"
+            throw FileError(keyFile: path, "belongs to user \(owner), but user \(running) is running: \(advice)")
         }
         guard status.permissions & (isCredential ? 0o037 : 0o077) == 0 else {
             let digits = String(status.permissions, radix: 8)
             let mode = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-            throw FileError(keyFile: path, "is readable by others (mode \(mode)): run: chmod 600 \(path)")
+            let advice = isCredential ? nil : FileOwner(path)?.advice()
+            throw FileError(
+                keyFile: path,
+                "is readable by others (mode \(mode)): \(advice ?? "run: chmod 600 \(path)")"
+            )
         }
     }
 
@@ -189,11 +192,7 @@ extension KeyRingFile {
                     .missing
                 )
             case EACCES:
-                throw FileError(
-                    keyFile: path,
-                    "is not readable by this user: run the command as the file's owner; if that is root, with "
-                        + "--no-switch"
-                )
+                throw FileError(keyFile: path, "cannot be read\(FileOwner.advice(onDenied: path))")
             default: throw FileError(keyFile: path, error)
             }
         }

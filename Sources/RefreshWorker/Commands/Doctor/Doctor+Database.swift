@@ -44,7 +44,8 @@ extension Doctor {
             if let fault = fault(of: status, path) { return (fault, false) }
             let isEmpty = status.size == 0
             guard status.permissions & 0o007 == 0 else {
-                return (.fault("\(path) is open to others (mode \(status.mode))", "run: chmod 600 \(path)"), !isEmpty)
+                let advice = FileOwner(path)?.advice() ?? "run: chmod 600 \(path)"
+                return (.fault("\(path) is open to others (mode \(status.mode))", advice), !isEmpty)
             }
             if isEmpty { return (.ok("\(path) is empty: the worker creates its tables at its first start"), false) }
             return (.ok("\(path), \(status.size.inBytes), mode \(status.mode)"), true)
@@ -56,8 +57,7 @@ extension Doctor {
     private func fault(of status: FileStatus, _ path: String) -> Check? {
         guard status.kind == .regular else { return .fault("\(path) is not a file", "name one with --database") }
         guard FileStatus.mayRead(path), FileStatus.mayWrite(path) else {
-            let advice = "run as its owner: runuser -u \"$(id -nu \(status.owner))\" -- refresh-worker doctor"
-            return .fault("\(path) cannot be read and written by this user", advice)
+            return .fault("\(path) cannot be read and written\(FileOwner.advice(onDenied: path))")
         }
         let folder = path.parentFolder
         guard FileStatus.mayWrite(folder) else {

@@ -31,7 +31,8 @@ extension Doctor {
                 return .warning("\(path) can be changed by others (mode \(status.mode))", "run: chmod go-w \(path)")
             }
             guard status.owner == 0 || status.owner == geteuid() else {
-                return .warning("\(path) can be changed by user id \(status.owner)", "run: chown root \(path)")
+                let owner = FileOwner.name(ofUser: status.owner)
+                return .warning("\(path) can be changed by user \(owner)", FileOwner(path)?.advice(mode: "640"))
             }
             guard status.permissions & 0o007 == 0 || !holdsPassword(path) else {
                 let finding = "\(path) can be read by others (mode \(status.mode)) and holds the database's password"
@@ -99,9 +100,10 @@ extension Doctor {
         check("metrics log", orElse: "check the path, and that the worker's user can enter its folders") {
             guard case .file(let path) = configuration.metricsLog else { return .ok("goes to standard output") }
             guard try FileStatus.of(path) == nil else {
-                return FileStatus.mayWrite(path)
-                    ? .ok("\(path) can be written")
-                    : .fault("\(path) cannot be written", "let the worker's user write to it")
+                guard FileStatus.mayWrite(path) else {
+                    return .fault("\(path) cannot be written\(FileOwner.advice(onDenied: path))")
+                }
+                return .ok("\(path) can be written")
             }
             let folder = path.parentFolder
             guard try FileStatus.of(folder)?.kind == .folder else {

@@ -87,7 +87,10 @@ struct CommandContext: Sendable {
     /// Refuses a file of authorities that cannot be used: libcurl would report it only at each request.
     func checkAuthorities() throws(CommandError) {
         guard let path = configuration.caFile else { return }
-        let advice = ": check the path, and let the worker's user read it"
+        let isDenied = !FileStatus.mayRead(path) && FileOwner(path) != nil
+        let advice =
+            isDenied
+            ? FileOwner.advice(onDenied: path, mode: "644") : ": check the path, and let the worker's user read it"
         guard try read(path, for: "--ca-file", orElse: advice).firstRange(of: Array("CERTIFICATE-----".utf8)) != nil
         else {
             let problem = "--ca-file: \(path) holds no certificate in PEM: name the authority's certificate file"
