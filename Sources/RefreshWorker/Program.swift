@@ -11,8 +11,8 @@ enum Program {
     static func main() {
         ProcessSetup.openStandardDescriptors()
         let arguments: CommandArguments
-        let inputs: ConfigurationInputs
-        let hasSwitched: Bool
+        var inputs: ConfigurationInputs
+        let user: ServiceUser?
         do {
             arguments = try Command.program.parse(try CommandLine.words(), documents: .current)
             if let text = arguments.text {
@@ -21,16 +21,16 @@ enum Program {
             }
             if arguments.runsWorker { SignalStream.ignoreHangUps() }
             inputs = gather(for: arguments)
-            hasSwitched = try becomeServiceUser(for: arguments, inputs)
+            user = try becomeServiceUser(for: arguments, &inputs)
             try ProcessSetup.checkLimits(forDaemon: arguments.runsWorker)
             // Before the first secret is read.
             try ProcessSetup.forbidDumps()
         } catch {
             fail(error)
         }
-        Task.detached {
+        Task.detached { [inputs] in
             do {
-                exit(try await run(arguments, inputs, namesFile: !hasSwitched).rawValue)
+                exit(try await run(arguments, inputs, as: user).rawValue)
             } catch {
                 fail(error)
             }
@@ -52,14 +52,23 @@ enum Program {
         return inputs
     }
 
-    /// Continues as the service's user if root should not go on, and returns `true` if so.
+    /// Continues as the service's user if root should not go on, and returns that user.
     private static func becomeServiceUser(
         for arguments: CommandArguments,
-        _ inputs: ConfigurationInputs
-    ) throws -> Bool {
-        guard ServiceUser.isRoot, Installation.needsUser(for: arguments, with: inputs),
-            let user = try ServiceUser(name: Installation.user)
-        else { return false }
+        _ inputs: inout ConfigurationInputs
+    ) throws -> ServiceUser? {
+        guard ServiceUser.isRoot else { return nil }
+        let foreign = Installation.foreignFile(for: arguments, with: inputs, isRootsAlone: FileStatus.isRootsAlone)
+        guard let foreign else { return nil }
+        guard let user = try ServiceUser(name: Installation.user) else {
+            throw CommandError(
+                .configuration,
+                """
+                another user than root can change \(foreign): run this as that user (runuser -u \(owner(of: foreign)) -- \
+                refresh-worker …), or stay root with --no-switch
+                """
+            )
+        }
         do throws(SystemCallError) {
             try user.become()
         } catch {
@@ -68,19 +77,31 @@ enum Program {
                 "root cannot continue as \(user.name) (\(error)): run this as that user, or stay root with --no-switch"
             )
         }
-        Output.error.line(
-            "refresh-worker: runs as user \(user.name) with the settings of \(Installation.file) (--no-switch: as root)"
-        )
-        return true
+        inputs.continuesAs = user.name
+        return user
+    }
+
+    /// The user to name in an advice: the owner of a file that another user than root can change.
+    private static func owner(of file: String) -> String {
+        let names = [file, file.parentFolder].compactMap { FileOwner($0)?.name }
+        return names.first { $0 != "root" } ?? "USER"
     }
 
     private static func run(
         _ arguments: CommandArguments,
         _ inputs: ConfigurationInputs,
-        namesFile: Bool
+        as user: ServiceUser?
     ) async throws -> ExitCode {
-        let configuration = try Configuration(inputs)
-        if namesFile, inputs.namedFile == nil, let file = configuration.configurationFile {
+        let configuration: Configuration
+        do throws(CommandError) {
+            configuration = try Configuration(inputs)
+        } catch {
+            if let user { announce(user, file: nil) }
+            throw error
+        }
+        if let user {
+            announce(user, file: configuration.configurationFile)
+        } else if inputs.namedFile == nil, let file = configuration.configurationFile {
             Output.error.line("refresh-worker: the settings are those of \(file)")
         }
         var reloaded = inputs
@@ -89,6 +110,11 @@ enum Program {
         var context = CommandContext(configuration: configuration, inputs: reloaded)
         context.printsJSON = arguments.printsJSON
         return try await context.run(arguments)
+    }
+
+    private static func announce(_ user: ServiceUser, file: String?) {
+        let settings = file.map { " with the settings of \($0)" } ?? ""
+        Output.error.line("refresh-worker: runs as user \(user.name)\(settings) (--no-switch: as root)")
     }
 
     private static func fail(_ error: any Error) -> Never {

@@ -28,11 +28,7 @@ class Installed:
         for name in ("bin", "sbin", "lib", "lib64"):
             if pathlib.Path("/", name).is_symlink():
                 (self.root / name).symlink_to(pathlib.Path("/", name).readlink())
-        environment = {**os.environ, "BINARY": str(WORKER), "PREFIX": "/usr/local", "DESTDIR": str(self.root)}
-        # The prefix is a mount of its own.
-        (self.root / "usr" / "local").symlink_to("../local")
-        subprocess.run([ROOT / "scripts" / "install", "install"], env=environment, check=True, capture_output=True)
-        (self.root / "usr" / "local").unlink()
+        self.install()
         self.write("/etc/passwd", f"root:x:0:0::/root:/bin/sh\njane:x:{JANE}:{JANE}::/home/jane:/bin/sh\n"
                    f"refresh-worker:x:{SERVICE}:{SERVICE}::/var/lib/refresh-worker:/usr/sbin/nologin\n")
         self.write("/etc/group", f"root:x:0:\njane:x:{JANE}:\nrefresh-worker:x:{SERVICE}:\n"
@@ -50,6 +46,14 @@ class Installed:
                 [("TOKEN", "token"), ("USERINFO", "v1/userinfo"), ("TOKENINFO", "tokeninfo"), ("REVOCATION", "revoke")]
             ))
 
+    def install(self):
+        """The installation that a package holds; it can be repeated."""
+        environment = {**os.environ, "BINARY": str(WORKER), "PREFIX": "/usr/local", "DESTDIR": str(self.root)}
+        # The prefix is a mount of its own.
+        (self.root / "usr" / "local").symlink_to("../local")
+        subprocess.run([ROOT / "scripts" / "install", "install"], env=environment, check=True, capture_output=True)
+        (self.root / "usr" / "local").unlink()
+
     def path(self, path):
         """Where a file of the machine is for the test."""
         return self.root / path.lstrip("/")
@@ -64,11 +68,11 @@ class Installed:
         made = [self.path("/etc/refresh-worker/keys"), *self.path("/var").rglob("refresh-worker/*")]
         return {path.stat().st_uid for path in made}
 
-    def command(self, *words, user="root", prefix=()):
+    def command(self, *words, user="root", prefix=(), program="refresh-worker"):
         # For root chroot would need the right that a test takes away.
         become = [] if user == "root" else [f"--userspec={user}"]
         return ["unshare", "--mount", "bash", "-ec", ENTER, "bash", str(self.root), *prefix,
-                "chroot", *become, str(self.root), "refresh-worker", *words]
+                "chroot", *become, str(self.root), program, *words]
 
     @staticmethod
     def environment(variables):
@@ -83,8 +87,16 @@ class Installed:
         assert result.returncode == expect, f"`{' '.join(words)}` exits with {expect}: {result.stdout}{result.stderr}"
         return result
 
+    def shell(self, script):
+        """Runs a line of a person who is root on the machine."""
+        subprocess.run(self.command("-ec", script, program="sh"), env=self.environment({}), check=True, timeout=120)
+
+    def start_program(self, program, *words, user):
+        """Starts another program; the caller ends it."""
+        return subprocess.Popen(self.command(*words, user=user, program=program), env=self.environment({}))
+
     def start(self, *words, user="root"):
-        """Starts a program that stays; the caller ends it."""
+        """Starts the worker or a command that stays; the caller ends it."""
         return subprocess.Popen(
             self.command(*words, user=user), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=self.environment({}),

@@ -1,3 +1,5 @@
+import Foundation
+import Glibc
 import Testing
 
 @testable import RefreshWorker
@@ -112,52 +114,93 @@ struct InstallationTests {
         #expect(try machine.resolve().database == .file("/var/lib/refresh-worker/grants.sqlite"))
     }
 
-    /// Command lines, the variable that names the file, the folder of credentials, and if root becomes the service's user.
+    /// Command lines, the variable that names the file, and the file that root must not use.
     @Test(
-        "makes root the service's user, unless root names another file, stays root, or is a unit of its own",
+        "makes root the service's user wherever a file is not root's alone, unless root stays root or is a unit",
         arguments: [
-            ("status", nil, nil, true),
-            ("status --config /etc/refresh-worker/refresh-worker.conf", nil, nil, true),
-            ("status", "/etc/refresh-worker/refresh-worker.conf", nil, true),
-            ("status --config /root/mine.conf", nil, nil, false),
-            ("status", "/root/mine.conf", nil, false),
-            ("status", "", nil, true),
-            ("status --no-switch", nil, nil, false),
-            ("status", nil, "/run/credentials/mine", false),
-            ("status", nil, "", true),
-            ("keys generate", nil, nil, true),
-            ("store copy --from /a --to /b", nil, nil, true),
-            ("--run-once", nil, nil, true),
-            ("", nil, nil, true),
-            ("--config /etc/refresh-worker/refresh-worker.conf", nil, nil, false),
-            ("--run-once --config /etc/refresh-worker/refresh-worker.conf", nil, nil, false),
-            ("notices test", nil, nil, true),
-            ("services credential mailer", nil, nil, false),
-            ("google-events status --service-account-file /root/risc.json", nil, nil, false),
-            ("version", nil, nil, false),
-            ("status --help", nil, nil, false),
-        ] as [(String, String?, String?, Bool)]
+            ("status", nil, Installation.file),
+            ("status --config /etc/refresh-worker/refresh-worker.conf", nil, Installation.file),
+            ("status", Installation.file, Installation.file),
+            ("status", "", Installation.file),
+            ("--config /etc/refresh-worker/refresh-worker.conf", nil, Installation.file),
+            ("--run-once", nil, Installation.file),
+            ("google-events status --service-account-file -", nil, Installation.file),
+            // Root's own file names no others, so these are the service's.
+            ("status --config /root/mine.conf", nil, "/var/lib/refresh-worker/grants.sqlite"),
+            ("status", "/root/mine.conf", "/var/lib/refresh-worker/grants.sqlite"),
+            ("keys generate --config /root/mine.conf --database /root/g", nil, "/etc/refresh-worker/keys"),
+            ("--config /root/mine.conf --database /root/g --key-file /root/k", nil, nil),
+            (
+                "--config /root/mine.conf --database /root/g --key-file /root/k --metrics-log /home/jane/m", nil,
+                "/home/jane/m"
+            ),
+            ("status --config /dev/null --database /root/g --key-file /root/k", nil, nil),
+            ("store copy --config /dev/null --from /root/a --to /home/jane/b --key-file /root/k", nil, "/home/jane/b"),
+            ("status --no-switch", nil, nil),
+            ("services credential mailer", nil, nil),
+            ("version", nil, nil),
+            ("status --help", nil, nil),
+        ] as [(String, String?, String?)]
     )
-    func needsUser(line: String, variable: String?, credentials: String?, expected: Bool) throws {
-        var machine = Self.machine(Installation.file, home: nil)
+    func foreignFile(line: String, variable: String?, expected: String?) throws {
+        var machine = Self.machine("/root/mine.conf", "/dev/null", home: nil)
+        machine.files = ["/root/mine.conf": "", "/dev/null": ""]
         machine.environment["REFRESH_WORKER_CONFIG"] = variable
-        machine.environment["CREDENTIALS_DIRECTORY"] = credentials
         let parsed = try Command.program.parse(line.split(separator: " ").map(String.init))
         machine.flags = parsed.flags.map { ($0.name, $0.value) }
-        #expect(Installation.needsUser(for: parsed, with: machine.inputs) == expected)
+        // The configuration file of the service does not exist at this moment.
+        func file() -> String? {
+            Installation.foreignFile(for: parsed, with: machine.inputs) { path in
+                ["/root/", "/dev/"].contains { path.hasPrefix($0) }
+            }
+        }
+        #expect(file() == expected)
+        machine.environment["CREDENTIALS_DIRECTORY"] = "/run/credentials/mine"
+        #expect(file() == nil)
     }
 
-    @Test("does not make root another user on a machine without it")
-    func notInstalled() throws {
-        let parsed = try Command.program.parse(["status"])
-        #expect(!Installation.needsUser(for: parsed, with: Self.machine().inputs))
+    @Test("a way is root's alone if nobody else can change a folder, a link or the file", .enabled(if: geteuid() == 0))
+    func way() throws {
+        let folder = "\(NSTemporaryDirectory())/way-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        func made(_ name: String, owner: UInt32 = 0, mode: UInt32 = 0o700) throws -> String {
+            let path = "\(folder)/\(name)"
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            try #require(chmod(path, mode) == 0 && chown(path, owner, owner) == 0)
+            return path
+        }
+        let own = try made("own")
+        let foreign = try made("foreign", owner: 4321)
+        _ = try made("foreign/own")
+        for (name, target) in [("in", "foreign/file"), ("out", foreign), ("back", "../own/file"), ("loop", "loop")] {
+            try FileManager.default.createSymbolicLink(atPath: "\(own)/\(name)", withDestinationPath: target)
+        }
+        try FileManager.default.createSymbolicLink(atPath: "\(foreign)/to-own", withDestinationPath: own)
+        let cases: [(String, Bool)] = [
+            ("\(own)/missing/file", true), ("\(own)/../own/file", true), ("\(own)/back", true), ("/dev/null", true),
+            ("\(foreign)/missing", false), ("\(foreign)/own/file", false), ("\(own)/out/missing", false),
+            ("\(own)/loop", false), ("\(foreign)/to-own/file", false),
+            ("\(try made("open", mode: 0o777))/file", false), ("\(try made("sticky", mode: 0o1777))/file", true),
+        ]
+        for (path, expected) in cases { #expect(FileStatus.isRootsAlone(path) == expected, "\(path)") }
     }
 
-    @Test("every command that uses files of the service shows --no-switch")
+    @Test("root that continues as another user learns how that user can read a file")
+    func unreadableAfterSwitch() throws {
+        var machine = Self.machine()
+        machine.unreadableFiles = ["/root/mine.conf"]
+        machine.flags = [(.config, "/root/mine.conf")]
+        machine.continuesAs = "refresh-worker"
+        let complaint = try #require(machine.complaints.first)
+        #expect(complaint.contains("root continues as user refresh-worker"))
+        #expect(complaint.hasSuffix("stay root with --no-switch"))
+    }
+
+    @Test("every command that reads the configuration shows --no-switch")
     func flag() throws {
         for command in Command.program.tree where !command.isGroup {
             let help = try #require(try Command.program.parse(command.words + ["--help"]).text)
-            #expect(help.contains("--no-switch") == command.usesServiceFiles, "\(command.invocation)")
+            #expect(help.contains("--no-switch") == command.readsConfiguration, "\(command.invocation)")
         }
     }
 }

@@ -12,6 +12,7 @@ struct TestMachine {
     /// The files that exist but that this user cannot read.
     var unreadableFiles: Set<String> = []
     var isRoot = false
+    var continuesAs: String?
     var command = Command.program
 
     static let configurationFile = "/etc/worker.conf"
@@ -70,7 +71,8 @@ struct TestMachine {
             ),
             standardFiles: Installation.files(isRoot: isRoot, environment: environment),
             serviceDatabase: Installation.database(for: command) { files[$0] != nil },
-            serviceKeyRing: Installation.keyRing { files[$0] != nil }
+            serviceKeyRing: Installation.keyRing { files[$0] != nil },
+            continuesAs: continuesAs
         )
     }
 }

@@ -39,14 +39,11 @@ struct Command: Sendable {
 
     var isGroup: Bool { run == nil && text == nil }
 
-    /// `true` if the command reads or writes files that belong to the service's user.
-    var usesServiceFiles: Bool {
-        let files: [Setting.Name] = [.database, .keyFile, .servicesFile, .noticeSecretFile]
-        return run != nil && (settings.contains(where: files.contains) || options.contains(where: \.isDatabase))
-    }
+    /// `true` unless the command does without settings.
+    var readsConfiguration: Bool { run != nil && !settings.isEmpty }
 
     /// The effect of the flag that each of these commands has.
-    static let noSwitchSummary = "as root: do not continue as the user refresh-worker"
+    static let noSwitchSummary = "as root: do not continue as the user refresh-worker, and trust whoever owns the files"
 
     var paragraphs: [String] { discussion.split(separator: "\n\n").map(String.init) }
 

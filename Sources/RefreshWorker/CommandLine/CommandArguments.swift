@@ -130,7 +130,7 @@ struct CommandArguments: Sendable {
     /// `true` for the daemon or a single pass.
     var runsWorker: Bool { command.words.isEmpty && text == nil }
     /// `true` unless the command does without settings.
-    var readsConfiguration: Bool { text == nil && !command.settings.isEmpty }
+    var readsConfiguration: Bool { text == nil && command.readsConfiguration }
     /// `true` for the form of results that `--json` asks for.
     var printsJSON: Bool { options["json"] != nil }
 

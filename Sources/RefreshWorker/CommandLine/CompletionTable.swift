@@ -52,7 +52,7 @@ struct CompletionTable {
             (setting.name.rawValue, setting.summary.firstSentence, setting.completed)
         }
         flags.append(("help", "print the help", nil))
-        if command.usesServiceFiles { flags.append(("no-switch", Command.noSwitchSummary, nil)) }
+        if command.readsConfiguration { flags.append(("no-switch", Command.noSwitchSummary, nil)) }
         if command.words.isEmpty { flags.append(("version", "print the version", nil)) }
         return Entry(
             path: command.words.joined(separator: " "),

@@ -115,7 +115,7 @@ extension Command {
 
     private var optionDefinitions: [(String, String)] {
         options.map { ($0.usage, $0.summary) } + [("--help, -h", "print this help")]
-            + (usesServiceFiles ? [("--no-switch", Self.noSwitchSummary)] : [])
+            + (readsConfiguration ? [("--no-switch", Self.noSwitchSummary)] : [])
             + (words.isEmpty ? [("--version [--json]", "print the version, and those of the libraries")] : [])
     }
 

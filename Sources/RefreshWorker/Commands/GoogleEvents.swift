@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import GoogleOAuth
 import HTTPClient
 
@@ -113,7 +114,7 @@ extension SecurityEventStream {
         OptionSpecification(
             "service-account-file",
             .file,
-            "the JSON key file of the service account, mode 0600; needed",
+            "the JSON key file of the service account, mode 0600; - is standard input; needed",
             need: ""
         ),
         OptionSpecification(
@@ -153,11 +154,22 @@ extension CommandContext {
     }
 
     private static func serviceAccount(in path: String) throws -> ServiceAccount {
-        let file = try readPrivate(path, for: "--service-account-file", unreadable: .inputUnreadable)
+        let file = try readServiceAccount(path)
         do throws(FormatError) {
             return try ServiceAccount(keyFile: file)
         } catch {
             throw CommandError(.badData, "\(path) is not the key of a service account: \(error)")
+        }
+    }
+
+    /// A file that only root can read goes through standard input.
+    private static func readServiceAccount(_ path: String) throws -> Secret {
+        let flag = "--service-account-file"
+        guard path == "-" else { return try readPrivate(path, for: flag, unreadable: .inputUnreadable) }
+        do throws(FileError) {
+            return try Secret.read(descriptor: 0)
+        } catch {
+            throw CommandError(.inputUnreadable, "\(flag): \(error)")
         }
     }
 

@@ -223,6 +223,9 @@ struct ConfigurationInputs: Sendable {
     /// The key ring that systemd passes to the service, if it does.
     var serviceKeyRing: String?
 
+    /// The user as whom this process of root continues, if it does.
+    var continuesAs: String?
+
     /// The folder of systemd's credentials, unless the variable is empty.
     var credentialsDirectory: String? {
         environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }

@@ -1,3 +1,7 @@
+import Base
+import HTTPServer
+import Telemetry
+
 /// The configuration file and the user of the installed service.
 enum Installation {
     static let file = "/etc/refresh-worker/refresh-worker.conf"
@@ -41,22 +45,59 @@ enum Installation {
         "$(systemd-creds decrypt --name=database-url \(stored[1]))")
         """
 
-    /// Returns `true` if a process of root must continue as the service's user, to which the files of the installation
-    /// belong.
+    /// Returns the first file of a command that another user than root can change or replace, or `nil` if root alone
+    /// can.
     ///
-    /// What root creates there, the service cannot use, and that user can change the settings on which root would act.
-    /// A worker that was started with the file's name stays root: its unit says so. So does a unit that gets
-    /// credentials, which only its own user can read.
-    static func needsUser(for arguments: CommandArguments, with inputs: ConfigurationInputs) -> Bool {
-        let usesFiles = arguments.text == nil && arguments.command.usesServiceFiles
-        guard usesFiles, !arguments.staysRoot else { return false }
-        guard inputs.credentialsDirectory == nil else { return false }
-        guard let named = inputs.namedFile else { return inputs.files.exists(file) }
-        return isFile(named) && !arguments.runsWorker
+    /// A process of root must not use such a file: that user would choose what root does and where it writes, and could
+    /// not use what root creates. The file counts whether it exists or not, because it can be moved away and back. The
+    /// configuration is only read here if it is root's own. A unit that gets credentials has chosen its user itself.
+    static func foreignFile(
+        for arguments: CommandArguments,
+        with inputs: ConfigurationInputs,
+        isRootsAlone: (String) -> Bool
+    ) -> String? {
+        guard arguments.readsConfiguration, !arguments.staysRoot, inputs.credentialsDirectory == nil else { return nil }
+        let settings = inputs.namedFile ?? file
+        guard isRootsAlone(settings) else { return settings }
+        // The command reports what is wrong with it.
+        guard let configuration = try? Configuration(inputs) else { return nil }
+        let databases = arguments.command.options.filter(\.isDatabase).compactMap { option in
+            arguments[option.name].flatMap { try? DatabaseLocation($0).file }
+        }
+        let files = arguments.command.usedFiles(of: configuration) + databases
+        return files.first { !isRootsAlone($0) }
     }
 
     /// `true` if a path leads to the configuration file, however it is spelled.
     static func isFile(_ path: String) -> Bool {
         path == file || FileStatus.absolute(path) == FileStatus.absolute(file)
+    }
+}
+
+extension Command {
+    /// The configured files that the command can read or write.
+    fileprivate func usedFiles(of configuration: Configuration) -> [String] {
+        var files = [configuration.caFile]
+        if settings.contains(.database) { files.append(configuration.database.file) }
+        if settings.contains(.keyFile) { files.append(configuration.keyFile) }
+        if settings.contains(.servicesFile) { files.append(configuration.servicesFile) }
+        if settings.contains(.noticeSecretFile) { files.append(configuration.noticeSecretFile) }
+        if settings.contains(.clientSecretFile) { files.append(configuration.clientSecretFile) }
+        if settings.contains(.jwtSecretFile) { files.append(configuration.jwtSecretFile) }
+        if settings.contains(.internalKey) {
+            files += [configuration.internalCertificateFile, configuration.internalKeyFile]
+        }
+        if settings.contains(.metricsLog), case .file(let path) = configuration.metricsLog {
+            files.append(path)
+        }
+        if settings.contains(.listenInternal) { files += configuration.internalListeners.map(\.path) }
+        return files.compactMap(\.self)
+    }
+}
+
+extension ListenerLocation {
+    /// The path of a socket that the worker makes.
+    fileprivate var path: String? {
+        if case .own(.unix(let path, _)) = self { path } else { nil }
     }
 }

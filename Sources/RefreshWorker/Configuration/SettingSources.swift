@@ -26,7 +26,7 @@ struct SettingSources {
         layers.append(environment)
         if let given = flags[.config]?.last ?? environment[.config]?.last {
             file = given.value
-            if let content = content(of: given, inputs.files) { layers.append(fileLayer(content, given.value)) }
+            if let content = content(of: given, inputs) { layers.append(fileLayer(content, given.value)) }
         } else {
             findFile(inputs)
         }
@@ -49,12 +49,23 @@ struct SettingSources {
                 return problems.append(
                     .init(
                         origin: "configuration file \(path)",
-                        message: "\(error.message): run this as root, or name another file with --config",
+                        message: error.message + Self.advice(about: error, path, inputs),
                         mayPass: error.mayPass
                     )
                 )
             }
         }
+    }
+
+    /// What a user who cannot read a configuration file can do, or nothing if its permissions are not the reason.
+    private static func advice(about error: InputError, _ path: String, _ inputs: ConfigurationInputs) -> String {
+        guard !error.isMissing, !error.mayPass else { return "" }
+        guard let user = inputs.continuesAs else {
+            guard inputs.namedFile != nil else { return ": run this as root, or name another file with --config" }
+            return FileOwner.advice(onDenied: path)
+        }
+        let needed = FileOwner(path)?.advice() ?? "move it to a folder that this user can enter"
+        return ": root continues as user \(user). If that user needs the file, \(needed). Or stay root with --no-switch"
     }
 
     private static func flagLayer(_ flags: [ConfigurationInputs.Flag]) -> [Setting.Name: [GivenValue]] {
@@ -82,7 +93,7 @@ struct SettingSources {
     }
 
     /// Reads the file that was named, or records the problem.
-    private mutating func content(of file: GivenValue, _ files: FileReader) -> [UInt8]? {
+    private mutating func content(of file: GivenValue, _ inputs: ConfigurationInputs) -> [UInt8]? {
         let path = file.value
         do throws(InputError) {
             try InputText.checkText(path)
@@ -91,12 +102,12 @@ struct SettingSources {
             return nil
         }
         do throws(InputError) {
-            return try files.read(path)
+            return try inputs.files.read(path)
         } catch {
             problems.append(
                 .init(
                     origin: "configuration file \(DisplayedText(path))",
-                    message: error.message,
+                    message: error.message + Self.advice(about: error, path, inputs),
                     mayPass: error.mayPass
                 )
             )

@@ -13,6 +13,7 @@ from installed import CONFIGURATION, DOCUMENTS, EXTRA, JANE, SERVICE, Installed
 from links import check_links
 
 STORE = "sqlite"
+KEYS = "/etc/refresh-worker/keys"
 NOTE = f"refresh-worker: runs as user refresh-worker with the settings of {CONFIGURATION} (--no-switch: as root)\n"
 
 
@@ -24,6 +25,7 @@ def scenario(fixture):
     hidden_database(machine)
     import_as_root(machine, fixture)
     commands_of_root(machine)
+    owner_trap(machine)
     other_users(machine)
     names = printed_paths(machine, fixture)
     service(machine)
@@ -100,15 +102,85 @@ def commands_of_root(machine):
         watch.communicate(timeout=60)
     stays = machine.run("keys", "list", "--no-switch", expect=78).stderr
     assert f"the settings are those of {CONFIGURATION}" in stays, "root also learns which file it reads"
-    assert "but user id 0 is running" in stays, "root stays root"
+    assert "but user root is running" in stays, "root stays root"
     stays_usable(machine)
-    machine.write("/root/own.conf", "REFRESH_WORKER_DATABASE=/root/own.sqlite\n")
-    for words, variables in [(["--config", "/root/own.conf"], {}), ([], {"REFRESH_WORKER_CONFIG": "/root/own.conf"})]:
-        own = machine.run("status", *words, expect=2, **variables).stderr
-        assert "/root/own.sqlite" in own and CONFIGURATION not in own, f"root's own file counts: {own}"
+    own_files_of_root(machine)
+    installed_again(machine)
     prefix = ["setpriv", "--bounding-set=-setgid", "--inh-caps=-setgid"]
     refused = machine.run("status", prefix=prefix, expect=78).stderr
     assert "root cannot continue as refresh-worker (initgroups failed" in refused, "a failed switch ends the command"
+
+
+def installed_again(machine):
+    """An installation writes through no link that the service's user has put into its folder."""
+    file = machine.path(CONFIGURATION)
+    kept = file.read_text()
+    file.unlink()
+    machine.write("/etc/of-root", "of root")
+    # A name that the installation could write to, and the file itself, which leads nowhere.
+    file.with_name(file.name + ".new").symlink_to(machine.path("/etc/of-root"))
+    machine.install()
+    assert machine.path("/etc/of-root").read_text() == "of root", "root's file is as it was"
+    assert not file.is_symlink() and "GOOGLE_CLIENT_ID" in file.read_text(), "the configuration is installed"
+    file.unlink()
+    file.symlink_to(machine.path("/etc/made-by-root"))
+    machine.install()
+    assert not machine.path("/etc/made-by-root").exists(), "root makes no file where the service's user chose"
+    file.unlink()
+    file.with_name(file.name + ".new").unlink()
+    file.write_text(kept)
+    assert not list(file.parent.parent.glob("refresh-worker.*")), "no temporary file is left"
+
+
+def own_files_of_root(machine):
+    """Root decides by the files: its own it uses as root, and those of the service as the service's user."""
+    machine.write("/root/own.conf", "REFRESH_WORKER_DATABASE=/root/own.sqlite\nREFRESH_WORKER_KEY_FILE=/root/keys\n")
+    for words, variables in [(["--config", "/root/own.conf"], {}), ([], {"REFRESH_WORKER_CONFIG": "/root/own.conf"})]:
+        own = machine.run("status", *words, expect=2, **variables).stderr
+        assert "/root/own.sqlite" in own and CONFIGURATION not in own, f"root's own file counts: {own}"
+        assert "runs as" not in own, "root stays root with its own files"
+    machine.write("/etc/other.conf", "GOOGLE_CLIENT_ID=1-a.apps.googleusercontent.com\n")
+    made = machine.run("grants", "list", "--config", "/etc/other.conf").stderr
+    assert made == NOTE.replace(CONFIGURATION, "/etc/other.conf"), f"the service's database is not root's: {made}"
+    machine.run("backup", "--config", "/etc/other.conf", "/var/lib/refresh-worker/other.sqlite")
+    assert machine.owners() == {SERVICE}, "root makes nothing of its own among the service's files"
+    machine.path("/var/lib/refresh-worker/other.sqlite").unlink()
+    machine.write("/root/other.conf", "")
+    machine.path("/root").chmod(0o700)
+    refused = machine.run("grants", "list", "--config", "/root/other.conf", expect=78).stderr
+    assert "root continues as user refresh-worker" in refused and "--no-switch" in refused, refused
+    hides_its_configuration(machine)
+    passwd = machine.path("/etc/passwd")
+    text = passwd.read_text()
+    passwd.write_text("\n".join(line for line in text.splitlines() if "refresh-worker" not in line) + "\n")
+    refused = machine.run("grants", "list", expect=78).stderr
+    assert f"another user than root can change {CONFIGURATION}" in refused, f"root acts for no other user: {refused}"
+    passwd.write_text(text)
+
+
+def hides_its_configuration(machine):
+    """The service's user renames its configuration away and back, and root never goes on as root."""
+    file = machine.path(CONFIGURATION)
+    aside = file.with_name("aside")
+    file.rename(aside)
+    # The default is the log of the former file's place.
+    unseen = machine.run("grants", "list").stderr
+    assert unseen == "refresh-worker: runs as user refresh-worker (--no-switch: as root)\n", unseen
+    aside.rename(file)
+    machine.write("/var/lib/refresh-worker/hides", "while :; do mv $1 $2; mv $2 $1; done 2>/dev/null\n", owner=SERVICE)
+    hides = machine.start_program("sh", "/var/lib/refresh-worker/hides", CONFIGURATION, CONFIGURATION + ".aside",
+                                  user="refresh-worker")
+    try:
+        for _ in range(40):
+            told = machine.run("grants", "list", "--json").stderr
+            assert told.startswith("refresh-worker: runs as user refresh-worker"), f"root stayed root: {told}"
+    finally:
+        hides.kill()
+        hides.communicate(timeout=60)
+    other = pathlib.Path(f"{file}.aside")
+    if other.exists():
+        other.rename(file)
+    machine.path("/var/lib/refresh-worker/hides").unlink()
 
 
 def stays_usable(machine):
@@ -119,13 +191,15 @@ def stays_usable(machine):
         for path in machine.path("/var/lib/refresh-worker").glob("*-leases-*"):
             path.unlink()
         made = machine.run("grants", "list", *words)
-        assert words == ["--no-switch"] or made.stderr == NOTE, f"root becomes the service's user: {made.stderr}"
+        note = NOTE.replace(CONFIGURATION, words[-1])
+        assert words == ["--no-switch"] or made.stderr == note, f"root becomes the service's user: {made.stderr}"
         assert machine.owners() == {SERVICE}, f"the leases belong to the service's user after {words}"
     machine.path("/var/lib/refresh-worker/grants.sqlite.reserve").unlink()
     os.chown(keys, 0, 0)
     machine.run("--run-once", "--no-switch", "--metrics-log", "/root/events")
     refused = machine.run("keys", "list", expect=78).stderr
-    assert "with --no-switch" in refused, f"the error says how to read root's key ring: {refused}"
+    advice = f"run as root: chown refresh-worker: {KEYS} && chmod 600 {KEYS}"
+    assert f"it belongs to root (mode 600): {advice}" in refused, f"the error says who owns the key ring: {refused}"
     passed = "/run/credentials/refresh-worker.service/key-ring"
     machine.write(passed, keys.read_text(), owner=SERVICE)
     machine.path(passed).chmod(0o400)
@@ -135,6 +209,21 @@ def stays_usable(machine):
     os.chown(keys, SERVICE, SERVICE)
     assert machine.path("/var/lib/refresh-worker/grants.sqlite.reserve").exists(), "the pass reserves space"
     assert machine.owners() == {SERVICE}, "the reserve belongs to the service's user"
+
+
+def owner_trap(machine):
+    """What root made in the service's folder gets one advice, and the worker starts for whoever follows it."""
+    name = "/etc/refresh-worker/services.json"
+    machine.write(name, '{"services": []}')
+    words = ["services", "handle", "mailer", "alice", "--services-file", name]
+    advice = f"run as root: chown refresh-worker: {name} && chmod 600 {name}"
+    for mode in (0o644, 0o600):
+        machine.path(name).chmod(mode)
+        refused = machine.run(*words, expect=78).stderr
+        assert advice in refused and "root" in refused.split(advice)[0], f"with mode {mode:o}: {refused}"
+    machine.shell(advice.removeprefix("run as root: "))
+    assert "must have 1 to 1000 services" in machine.run(*words, expect=78).stderr, "the file is read"
+    machine.path(name).unlink()
 
 
 def other_users(machine):
