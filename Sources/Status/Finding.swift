@@ -32,6 +32,7 @@ package struct Finding: Hashable, Sendable {
         case securityEventsSilent = "security_events_silent"
         case diskNearlyFull = "disk_nearly_full"
         case deletionsWait = "deletions_wait"
+        case backupOverdue = "backup_overdue"
 
         /// `true` if `doctor` has a closer check of its own, or is run in this situation: before a start, no worker is
         /// running.
@@ -59,6 +60,7 @@ package struct Finding: Hashable, Sendable {
                 .resultsSpilled, .metricsLogFailing,
                 .diskNearlyFull:
                 "refresh-worker doctor"
+            case .backupOverdue: "journalctl -u refresh-worker-backup --since -3d"
             case .noticesStuck: "journalctl -u refresh-worker --since -1h"
             case .securityEventsSilent: "refresh-worker google-events status --service-account-file FILE"
             case .deletionsWait: "refresh-worker store clock"
@@ -199,7 +201,7 @@ extension Finding.Kind {
             .keyRingUnreadable, .resultsWaiting, .resultsSpilled, .diskNearlyFull:
             .soon
         case .clientPaused, .clientSlowed, .refreshTokensEnding, .grantsIdle, .rotationUnfinished, .noticesStuck,
-            .securityEventsSilent, .deletionsWait:
+            .securityEventsSilent, .deletionsWait, .backupOverdue:
             .tomorrow
         }
     }

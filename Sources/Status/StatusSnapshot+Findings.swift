@@ -36,6 +36,8 @@ extension StatusSnapshot {
     ///
     /// A weekly one is advised.
     private static let tolerableSilence: Duration = .seconds(30 * 86_400)
+    /// Two nights: one backup can fail, and the timer waits for up to half an hour.
+    private static let tolerableBackupAge: Duration = .seconds(2 * 86_400)
 
     package var findings: [Finding] {
         if let movedTo {
@@ -306,6 +308,11 @@ extension StatusSnapshot {
             found.append(Finding(.diskNearlyFull, "only \(freeSpace >> 20) MiB are free on the database's disk"))
         }
         if let warning = deletionClock?.warning { found.append(Finding(.deletionsWait, warning)) }
+        if let backups, at - (backups.lastAt ?? backups.isOnSince) > Self.tolerableBackupAge {
+            let last = backups.lastAt.map { "the last backup was made \(age($0)) ago" } ?? "no backup was made"
+            let text = "\(last) in \(backups.folder), although its timer is on"
+            found.append(Finding(.backupOverdue, text, since: backups.lastAt))
+        }
         return found
     }
 }

@@ -46,6 +46,8 @@ package struct StatusSnapshot: Sendable {
     package var schema: Int?
     /// The free bytes on the disk of the database, or `nil` for a server.
     package var freeSpace: Int64?
+    /// `nil` if no timer makes backups.
+    package var backups: NightlyBackups?
     package var process = ProcessStatus()
 
     package init(at: Timestamp) {
@@ -107,6 +109,21 @@ package struct ProcessStatus: Sendable {
         alarms += others.filter { alarm in
             !alarms.contains { $0.kind == alarm.kind && $0.client == alarm.client }
         }
+    }
+}
+
+/// The backups that a timer of systemd makes every night.
+package struct NightlyBackups: Equatable, Sendable {
+    package var folder: String
+    /// The time of the latest copy.
+    package var lastAt: Timestamp?
+    /// The time at which the timer was turned on.
+    package var isOnSince: Timestamp
+
+    package init(folder: String, lastAt: Timestamp?, isOnSince: Timestamp) {
+        self.folder = folder
+        self.lastAt = lastAt
+        self.isOnSince = isOnSince
     }
 }
 

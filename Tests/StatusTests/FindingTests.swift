@@ -222,6 +222,9 @@ struct FindingTests {
                 ["security_events_silent"]
             ),
             ("disk", observed { $0.freeSpace = 1 << 20 }, ["disk_nearly_full"]),
+            ("backup of last night", observed { $0.backups = backups(lastAt: now - .seconds(90_000)) }, []),
+            ("old backup", observed { $0.backups = backups(lastAt: now - .seconds(180_000)) }, ["backup_overdue"]),
+            ("no backup", observed { $0.backups = backups(lastAt: nil) }, ["backup_overdue"]),
             ("alarm", observed { $0.process.alarms = [alarm(.refreshLoop)] }, ["refresh_loop"]),
             (
                 "an alarm that says the same",
@@ -237,6 +240,10 @@ struct FindingTests {
         #expect(findings.map(\.kind) == kinds, "\(situation)")
         let verdict = JSONValue.object(in: observed.json.bytes)?["verdict"]?.string
         #expect(verdict == findings.severity?.rawValue ?? "ok")
+    }
+
+    private static func backups(lastAt: Timestamp?) -> NightlyBackups {
+        NightlyBackups(folder: "/copies", lastAt: lastAt, isOnSince: now - .seconds(200_000))
     }
 
     /// What a fleet shows minutes after Google revoked a share of its grants: those that were due are in doubt.

@@ -5,6 +5,7 @@ import Storage
 import Testing
 
 @testable import RefreshWorker
+@testable import Status
 
 @Suite("Backup", .timeLimit(.minutes(10)))
 struct BackupTests {
@@ -175,6 +176,62 @@ struct BackupTests {
             let names = try withExtendedLifetime(running) { try fixture.names }
             #expect(names.filter { $0.hasPrefix("copy") } == (others + ["copy.tar"]).sorted())
         }
+    }
+
+    @Test(
+        "what a killed nightly archive has left goes before the next one, also if that fails",
+        arguments: [true, false]
+    )
+    func nightlyLeftovers(fails: Bool) async throws {
+        try await OperatorFixture.with { fixture in
+            await (try fixture.openStore()).close()
+            let backups = fixture.path("backups")
+            try FileManager.default.createDirectory(atPath: backups, withIntermediateDirectories: false)
+            let killed = "refresh-worker-20260101T030000Z.tar.partial-archive-"
+            let copies = (1...4).map { "refresh-worker-2026010\($0)T030000Z.tar" }
+            for name in ["\(killed)1f", "\(killed)1f.database", "\(killed)2e"] + copies.dropFirst() {
+                try fixture.write("of another night", to: "backups/\(name)")
+            }
+            // A folder cannot be removed as a file, and must not keep the others.
+            try FileManager.default.createDirectory(
+                atPath: "\(backups)/\(copies[0])",
+                withIntermediateDirectories: false
+            )
+            let running = try #require(try SpillFile.openIfThere("\(backups)/\(killed)2e"))
+            #expect(try running.tryLock())
+            let words = ["backup", "--archive", "--keep", "2", backups] + (fails ? ["--with-secrets"] : [])
+            let refusal = await failure { try await fixture.context().run(words) }
+            // It fails because there is no key ring.
+            #expect((refusal?.exitCode == .cannotCreate) == fails)
+            let left = try FileManager.default.contentsOfDirectory(atPath: backups).sorted()
+            let expected = [copies[0], "\(killed)2e"] + copies.suffix(fails ? 2 : 1)
+            #expect(left.filter { $0.hasPrefix("refresh-worker-20260") } == expected)
+            withExtendedLifetime(running) {}
+        }
+    }
+
+    @Test("the folder of the timer's copies is that of the unit or of its drop-in, if the timer is on")
+    func nightly() throws {
+        let root = "\(NSTemporaryDirectory())/machine-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        func write(_ text: String, to path: String) throws {
+            let url = URL(filePath: root + path)
+            try FileManager.default.createDirectory(
+                at: url.deletingLastPathComponent(),
+                withIntermediateDirectories: true
+            )
+            try Data(text.utf8).write(to: url)
+        }
+        try write("", to: "/var/lib/refresh-worker/backups/refresh-worker-20260101T030000Z.tar")
+        #expect(NightlyBackups.find(root: root) == nil)
+        try write("", to: "/etc/systemd/system/timers.target.wants/refresh-worker-backup.timer")
+        let usual = try #require(NightlyBackups.find(root: root))
+        #expect(usual.folder == "/var/lib/refresh-worker/backups" && usual.lastAt != nil)
+        let dropIn = "[Service]\nExecStart=\nExecStart=/usr/bin/refresh-worker backup --archive --keep 3 /srv/copies\n"
+        try write(dropIn, to: "/etc/systemd/system/refresh-worker-backup.service.d/override.conf")
+        try write("", to: "/srv/copies/refresh-worker-20260101T030000Z.tar.partial-archive-1f")
+        let changed = try #require(NightlyBackups.find(root: root))
+        #expect(changed.folder == "/srv/copies" && changed.lastAt == nil)
     }
 
     @Test("the latest copies stay, and remains of a killed backup for a day")

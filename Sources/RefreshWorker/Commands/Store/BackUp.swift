@@ -18,8 +18,8 @@ extension Command {
             to restore one.
 
             With --keep the operand is a folder. The copy is named by its time, such as \
-            refresh-worker-20270131T030000Z.tar, and older copies of this name are removed. \
-            refresh-worker-backup.timer does this every night.
+            refresh-worker-20270131T030000Z.tar. Older copies of this name are removed, and first what a killed backup \
+            has left. refresh-worker-backup.timer does this every night, and status says if it has not.
             """,
         operands: [.file("the file to create; with --keep the folder for it")],
         options: [
@@ -58,17 +58,15 @@ extension Command {
         )
         let hasSecrets = arguments.has("with-secrets")
         let files = isArchive ? plain + (hasSecrets ? secret : []) : []
+        let series = keep.map { BackupSeries(folder: arguments.operand, ending: ending, keeps: $0) }
+        // First, because what a killed backup has left can fill the disk.
+        var removed = try series?.cleanUp(before: now, context.diagnostics) ?? []
         if isArchive {
             try await context.archive(files, andCopyOf: database, in: file)
         } else {
             try await context.copyDatabase(database, to: file)
         }
-        var removed: [String] = []
-        if let keep {
-            let names = try Folder.names(in: arguments.operand)
-            removed = BackupSeries.superfluous(among: names, keeping: keep, ending: ending, at: now)
-            for name in removed { try SpillFile.remove("\(arguments.operand)/\(name)") }
-        }
+        removed += try series?.cleanUp(after: now, context.diagnostics) ?? []
         let bytes = try FileStatus.of(file)?.size ?? 0
         let missing = (isArchive ? [] : plain) + (hasSecrets ? [] : secret) + credentials
         let text = [

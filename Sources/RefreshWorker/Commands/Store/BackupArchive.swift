@@ -11,7 +11,7 @@ final class BackupArchive: Sendable {
     /// What follows a file's name in those of its temporary files, before a random number.
     ///
     /// That of a plain copy is another, because its file is not locked.
-    private static let temporaryEnding = ".partial-archive-"
+    static let temporaryEnding = ".partial-archive-"
 
     private let descriptor: Int32
     private let path: String
@@ -22,7 +22,7 @@ final class BackupArchive: Sendable {
     /// Creates a file that only its owner can read, beside the one that it becomes, and removes what a killed process
     /// has left there.
     init(for file: String) throws {
-        try Self.removeLeftovers(of: file)
+        _ = try Self.removeLeftovers(in: file.parentFolder) { $0 == file.fileName }
         path = file + Self.temporaryEnding + String(SystemRandom().nextBits(), radix: 16)
         descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemCallError(call: "open of \(path)", code: errno) }
@@ -36,23 +36,32 @@ final class BackupArchive: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Removes the temporary files of archives that no process has open.
-    private static func removeLeftovers(of file: String) throws(SystemCallError) {
-        let (folder, beginning) = (file.parentFolder, file + temporaryEnding)
+    /// Removes the temporary files that killed processes have left of some archives in a folder, and returns their
+    /// names.
+    static func removeLeftovers(
+        in folder: String,
+        of isMeant: (_ archive: String) -> Bool
+    ) throws(SystemCallError) -> [String] {
+        var removed: [String] = []
         for name in try Folder.names(in: folder) {
-            let path = file.contains("/") ? "\(folder == "/" ? "" : folder)/\(name)" : name
-            guard path.hasPrefix(beginning) else { continue }
-            let archive = beginning + path.dropFirst(beginning.count).prefix(while: \.isHexDigit)
+            guard let ending = name.firstRange(of: temporaryEnding), isMeant(String(name[..<ending.lowerBound])) else {
+                continue
+            }
+            let number = name[ending.upperBound...].prefix(while: \.isHexDigit)
+            guard !number.isEmpty else { continue }
+            let beginning = folder == "/" ? "/" : folder + "/"
             do throws(SystemCallError) {
                 // Kept open, so that the lock holds until the file is removed.
-                let held = try SpillFile.openIfThere(archive)
-                guard archive != beginning, try held?.tryLock() ?? true else { continue }
-                try withExtendedLifetime(held) { () throws(SystemCallError) in try SpillFile.remove(path) }
+                let held = try SpillFile.openIfThere(beginning + name[..<number.endIndex])
+                guard try held?.tryLock() ?? true else { continue }
+                try withExtendedLifetime(held) { () throws(SystemCallError) in try SpillFile.remove(beginning + name) }
+                removed.append(name)
             } catch {
-                // It belongs to another user. The new file gets another name.
+                // It belongs to another user, or is no file. The new one gets another name.
                 continue
             }
         }
+        return removed
     }
 
     /// Removes the temporary files.

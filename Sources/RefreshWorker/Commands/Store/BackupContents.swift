@@ -1,4 +1,5 @@
 import Base
+import Telemetry
 
 extension Configuration {
     /// The files beside the database that a restore needs.
@@ -38,7 +39,13 @@ extension Configuration {
 }
 
 /// The copies that a nightly backup leaves in its folder.
-enum BackupSeries {
+struct BackupSeries {
+    let folder: String
+    /// The end of each name.
+    let ending: String
+    /// The number of copies to keep.
+    let keeps: Int
+
     private static let prefix = "refresh-worker-"
     /// A time in a name: each zero stands for a digit.
     private static let form = "00000000T000000Z"
@@ -48,8 +55,45 @@ enum BackupSeries {
     /// Names sort by time.
     static func name(at now: Timestamp, ending: String) -> String { prefix + stamp(now) + ending }
 
-    /// Returns the names to remove: complete copies beyond the latest ones, and what a killed backup has left, once it is
-    /// a day old.
+    /// Removes what killed backups have left, and copies beyond those to keep beside the next one.
+    func cleanUp(before now: Timestamp, _ diagnostics: DiagnosticLog) throws(SystemCallError) -> [String] {
+        let leftovers = try BackupArchive.removeLeftovers(in: folder) { Self.isCopy($0, ending: ending) }
+        // As many as there will be if the next one fails.
+        return leftovers + (try removeSuperfluous(keeping: keeps + 1, at: now, diagnostics))
+    }
+
+    /// Removes copies beyond those to keep, of which the one of `now` is the first.
+    func cleanUp(after now: Timestamp, _ diagnostics: DiagnosticLog) throws(SystemCallError) -> [String] {
+        try removeSuperfluous(keeping: keeps, at: now, diagnostics)
+    }
+
+    /// Removes what it can: one odd file must not keep the others, which would fill the disk.
+    private func removeSuperfluous(
+        keeping count: Int,
+        at now: Timestamp,
+        _ diagnostics: DiagnosticLog
+    ) throws(SystemCallError) -> [String] {
+        let names = try Folder.names(in: folder)
+        var removed: [String] = []
+        for name in Self.superfluous(among: names, keeping: count, ending: ending, at: now) {
+            do throws(SystemCallError) {
+                try SpillFile.remove("\(folder)/\(name)")
+                removed.append(name)
+            } catch {
+                diagnostics.warning(
+                    "an old backup cannot be removed: look at the file",
+                    ["file": "\(folder)/\(name)", "error": "\(error)"]
+                )
+            }
+        }
+        return removed
+    }
+
+    /// `true` for the name of a complete copy.
+    static func isCopy(_ name: String, ending: String) -> Bool { parts(of: name, ending: ending)?.rest.isEmpty == true }
+
+    /// Returns the names to remove: complete copies beyond the latest ones, and what a killed backup without
+    /// `--archive` has left, once it is a day old.
     ///
     /// The copy of `now` stays. Those of a later time are from a clock that was ahead, so they count as the oldest.
     static func superfluous(among names: [String], keeping count: Int, ending: String, at now: Timestamp) -> [String] {
@@ -57,7 +101,11 @@ enum BackupSeries {
         let copies = own.filter { $0.parts.rest.isEmpty }
         let older = copies.filter { $0.parts.stamp > stamp(now) } + copies.filter { $0.parts.stamp < stamp(now) }
         let former = stamp(now - .seconds(86_400))
-        let leftovers = own.filter { $0.parts.stamp < former && $0.parts.rest.hasPrefix(".partial-") }
+        // Those of archives are locked while a process writes them, and are removed at once otherwise.
+        let leftovers = own.filter { name, parts in
+            parts.stamp < former && parts.rest.hasPrefix(".partial-")
+                && !parts.rest.hasPrefix(BackupArchive.temporaryEnding)
+        }
         return (older.dropLast(count - 1) + leftovers).map { $0.name }
     }
 

@@ -46,6 +46,10 @@ extension CommandContext {
         try await addDatabase(to: &snapshot, asksServer: includesSlowParts)
         snapshot.movedTo = try await store.movedTo
         snapshot.spilledFiles = await spilledFiles()
+        // Another configuration can be that of another installation.
+        if configuration.configurationFile.map(Installation.isFile) == true {
+            snapshot.backups = try await BlockingCallQueue.files.run { NightlyBackups.find() }
+        }
         if configuration.noticeURL != nil { snapshot.notices = try await store.pendingNotices() }
         if configuration.publicListener != nil {
             snapshot.receivesSecurityEvents = true

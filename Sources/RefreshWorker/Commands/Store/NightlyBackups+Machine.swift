@@ -1,0 +1,44 @@
+import Base
+import Glibc
+import Status
+
+extension NightlyBackups {
+    private static let timer = "/etc/systemd/system/timers.target.wants/refresh-worker-backup.timer"
+    private static let dropIns = "/etc/systemd/system/refresh-worker-backup.service.d"
+    private static let usualFolder = "/var/lib/refresh-worker/backups"
+
+    /// Looks for the timer of this machine, and for the copies in the folder of its unit.
+    ///
+    /// Returns `nil` if the timer is off, or if its folder cannot be read. `root` is another machine's, in tests.
+    static func find(root: String = "") -> NightlyBackups? {
+        var link = stat()
+        guard unsafe lstat(root + timer, &link) == 0 else { return nil }
+        let folder = changedFolder(root: root) ?? usualFolder
+        do throws(SystemCallError) {
+            let names = try Folder.names(in: root + folder).filter { name in
+                [".tar", ".sqlite"].contains { BackupSeries.isCopy(name, ending: $0) }
+            }
+            let times = try names.map { (name) throws(SystemCallError) in
+                try FileStatus.of("\(root)\(folder)/\(name)")?.modifiedAt
+            }
+            return NightlyBackups(
+                folder: folder,
+                lastAt: times.compactMap(\.self).max(),
+                isOnSince: Timestamp(secondsSince1970: Int64(link.st_mtim.tv_sec))
+            )
+        } catch {
+            return nil
+        }
+    }
+
+    /// The folder that a drop-in of the unit names: the last word of its command.
+    private static func changedFolder(root: String) -> String? {
+        let files = (try? Folder.names(in: root + dropIns)) ?? []
+        let lines = files.filter { $0.hasSuffix(".conf") }.flatMap { name -> [Substring] in
+            let bytes = (try? FileReader.system.read("\(root)\(dropIns)/\(name)")) ?? []
+            return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+        }
+        let commands = lines.filter { $0.hasPrefix("ExecStart=") && $0.contains("--keep") }
+        return commands.last?.split(separator: " ").last.map(String.init)
+    }
+}
