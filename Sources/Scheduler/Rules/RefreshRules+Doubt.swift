@@ -28,13 +28,18 @@ extension RefreshRules {
         let isUncounted = !grant.isProven && now - first < RefusalRate.span
         let level = health.level(at: now, uncounted: isUncounted ? 1 : 0)
         let recalls = level == .wave ? health.takeUnconfirmedEnds(at: now) : []
+        if level == .wave { health.unendedWaveAt = now }
+        // A fault that refuses always the same grants brings no first refusal once all of them are in doubt. Then the rate
+        // is as usual long before the fault is over, but none of them works again.
+        let isOfUnendedWave = isInDoubt && health.unendedWaveAt.map { $0 >= first } ?? false
 
         let isEarly = isInDoubt && !(grant.dueAt.map { $0 <= now } ?? true)
         // Another worker can hold the answer that spent the token, and not reach the database for a while.
         let lostAt = reason == .answerLost ? grant.answerLostAt : nil
         let isAnswerElsewhere = lostAt.map { now - $0 < Self.firstConfirmationAfter } ?? false
-        let isBelieved =
-            !isEarly && !isAnswerElsewhere && (level == .usual || isInDoubt && now - first >= Self.maximumDoubt)
+        let isUsual = level == .usual && !isOfUnendedWave
+        let isDoubtOver = isInDoubt && now - first >= Self.maximumDoubt
+        let isBelieved = !isEarly && !isAnswerElsewhere && (isUsual || isDoubtOver)
 
         var decision: RefreshDecision
         if isBelieved {

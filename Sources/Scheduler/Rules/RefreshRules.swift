@@ -124,6 +124,8 @@ package struct RefreshRules: Sendable {
         context.health.provenSuccessAt = now
         context.health.provenClientSecret = context.result.clientSecret
         context.health.refusals = ConsecutiveRefusals()
+        // The fault that put it in doubt is over, as far as one answer shows.
+        if context.grant.isInDoubt { context.health.unendedWaveAt = nil }
         let isQuick = DuePolicy.isQuick(tokens.accessToken, afterSuccessAt: context.grant.lastSuccessAt, at: now)
         // The account was disabled while the request was in flight: an answer from before that does not lift it.
         if context.grant.reason == .accountDisabled,

@@ -109,6 +109,28 @@ struct WaveTests {
         #expect(fixture.health.recentAnswers.answers == [true, true, true, false])
     }
 
+    /// A grant that the wave has put in doubt works again, and so do others.
+    private func endWave(_ fixture: inout RulesFixture) throws {
+        var grant = try Sample.grant(1000, state: .retrying, reason: .invalidGrantUnconfirmed)
+        _ = fixture.decide(try Sample.granted(at: fixture.now), on: &grant)
+        fixture.recordAnswers(valid: 200, invalid: 0)
+    }
+
+    @Test("that refuses always the same grants is confirmed for 50 minutes, although others work")
+    func sameGrants() throws {
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
+        var grant = try Sample.grant()
+        _ = fixture.refuse(.invalidGrant, on: &grant)
+        fixture.recordAnswers(valid: 2000, invalid: 0)
+        for time in [300, 900, 1800] {
+            fixture.advance(by: start + .seconds(time) - fixture.now)
+            #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
+        }
+        fixture.advance(by: start + .seconds(3000) - fixture.now)
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
+    }
+
     @Test("The answer that shows it recalls the grants that were ended, and is held itself", arguments: refusals)
     fileprivate func recall(refusal: Refusal) throws {
         var fixture = RulesFixture()
@@ -145,7 +167,7 @@ struct WaveTests {
         fixture.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant()
         #expect(fixture.refuse(refusal.verdict, on: &grant).alarm?.kind == .grantsInDoubt)
-        if seconds == 300 { fixture.recordAnswers(valid: 200, invalid: 0) }
+        if seconds == 300 { try endWave(&fixture) }
         fixture.advance(by: .seconds(10))
         #expect(fixture.refuse(refusal.verdict, on: &grant).outcome == .held, "a caller asked early")
         for time in [300, 900, 1800, 3000] where time <= seconds {
@@ -169,7 +191,7 @@ struct WaveTests {
         fixture.advance(by: .seconds(300))
         #expect(fixture.refuse(.blocked(code: "access_denied"), on: &grant).outcome == .held)
         #expect(grant.reason == .refusalUnconfirmed && grant.suspectedSince == start)
-        fixture.recordAnswers(valid: 200, invalid: 0)
+        try endWave(&fixture)
         fixture.advance(by: .seconds(600))
         #expect(fixture.refuse(.blocked(code: "access_denied"), on: &grant).outcome == .suspended)
     }
@@ -214,7 +236,7 @@ struct WaveTests {
         #expect(decision.outcome == .disconnected && decision.events.count == 1)
         #expect(grant.state == .disconnected && grant.reason == .invalidGrant && grant.generation == 4)
 
-        fixture.recordAnswers(valid: 200, invalid: 0)
+        try endWave(&fixture)
         #expect(fixture.refuse(.invalidGrant, on: &other).outcome == .disconnected)
     }
 
@@ -247,7 +269,7 @@ struct WaveTests {
         fixture.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant()
         _ = fixture.refuse(.invalidGrant, on: &grant)
-        fixture.recordAnswers(valid: 200, invalid: 0)
+        try endWave(&fixture)
         fixture.advance(by: .seconds(300))
         grant.recordLostAnswer(at: fixture.now)
         #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
@@ -262,7 +284,7 @@ struct WaveTests {
         fixture.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant()
         _ = fixture.refuse(.invalidGrant, on: &grant)
-        fixture.recordAnswers(valid: 200, invalid: 0)
+        try endWave(&fixture)
         for _ in 0..<29 {
             fixture.advance(by: .seconds(10))
             let decision = fixture.refuse(.invalidGrant, on: &grant)
@@ -346,7 +368,7 @@ struct WaveTests {
         let decision = fixture.refuse(.invalidGrant, on: &grant)
         #expect(decision.outcome == .held && decision.events.isEmpty)
         #expect(grant.state == .suspended && grant.dueAt == start + .seconds(300))
-        fixture.recordAnswers(valid: 200, invalid: 0)
+        try endWave(&fixture)
         fixture.advance(by: .seconds(300))
         #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
     }

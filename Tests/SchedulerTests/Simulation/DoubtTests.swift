@@ -114,6 +114,29 @@ struct DoubtTests {
         #expect(fleet.grants.allSatisfy { $0.state == .active })
     }
 
+    /// After an outage, or where tokens live for minutes, all grants are refused within one window of the rate. Then no
+    /// first refusal follows, and the rate is as usual at the second confirmation.
+    @Test(
+        "A fault that refuses the same grants for 45 minutes ends none, although all were due at once",
+        arguments: [60, 400]
+    )
+    func waveAtOnce(count: Int) throws {
+        var fleet = try Fleet(count, seed: UInt64(count))
+        try fleet.run(for: .seconds(8 * 3600)) { _, _, _ in nil }
+        let refused = { (place: Int) in place * 7919 % 100 < 15 }
+        for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.fixture.now) }
+        try fleet.run(for: .seconds(2700)) { place, _, _ in refused(place) ? .invalidGrant : nil }
+        #expect(fleet.ended.isEmpty)
+        try fleet.run(for: .seconds(3600)) { _, _, _ in nil }
+        #expect(fleet.grants.allSatisfy { $0.state == .active })
+        // The same, for good.
+        let began = fleet.fixture.now
+        for place in fleet.grants.indices { fleet.grants[place].reschedule(to: began) }
+        try fleet.run(for: .seconds(3600)) { place, _, _ in refused(place) ? .invalidGrant : nil }
+        #expect(fleet.ended.count == fleet.grants.indices.filter(refused).count)
+        #expect(fleet.ended.values.allSatisfy { $0 - began >= .seconds(3000) && $0 - began <= .seconds(3060) })
+    }
+
     @Test(
         "A wave of other refusals ends and suspends no grant",
         arguments: [

@@ -27,6 +27,8 @@ package struct ClientHealth: Hashable, Sendable {
     var recentAnswers = RecentAnswers()
     var rate = RefusalRate()
     var unconfirmedEnds: [UnconfirmedEnd] = []
+    /// The time of the last refusal in a wave of which no grant has worked again yet.
+    var unendedWaveAt: Timestamp?
     /// The time of the last refresh of a proven grant of this client.
     package var provenSuccessAt: Timestamp?
     /// The client secret that this refresh was made with.
@@ -149,6 +151,7 @@ extension ClientHealth {
             return UnconfirmedEnd(grant: id, at: at)
         }
         unconfirmedEnds = ends.suffix(Self.maximumUnconfirmedEnds)
+        unendedWaveAt = body["unended_wave_at"]?.timestamp
         provenSuccessAt = body["proven_success_at"]?.timestamp
         provenClientSecret = ClientSecretFingerprint(stored: body["proven_client_secret"])
         outageEndedAt = body["outage_ended_at"]?.timestamp
@@ -179,6 +182,7 @@ extension ClientHealth {
                 }
             }
         }
+        if let unendedWaveAt { line.field("unended_wave_at", unendedWaveAt.milliseconds) }
         if let provenSuccessAt { line.field("proven_success_at", provenSuccessAt.milliseconds) }
         if provenClientSecret != .none { line.field("proven_client_secret", Int64(provenClientSecret.rawValue)) }
         if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }
