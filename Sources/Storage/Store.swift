@@ -147,6 +147,10 @@ package protocol Store: Sendable {
     /// Returns the users with this e-mail address, as a transaction does.
     func users(withEmail email: String) async throws -> [User]
     func session(_ id: SessionID) async throws -> Session?
+    /// Returns when a user without a grant has disconnected, if that was lately.
+    func disconnect(ofUserWithoutGrant userID: String) async throws -> Timestamp?
+    /// Returns the date of tokens whose connection was stored by an import at this time, if it was recorded.
+    func dateOfTokens(importedFor grant: GrantID, at storedAt: Timestamp) async throws -> Timestamp?
 
     /// Removes expired data, a bounded number of each kind.
     ///

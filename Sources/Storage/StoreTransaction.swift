@@ -86,13 +86,18 @@ package protocol StoreTransaction {
 
     /// Stores the identifier of a security event, or returns `false` if it is stored already.
     func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool
-    /// `true` if the identifier of a security event is stored.
-    func hasRecorded(securityEvent identifier: String) throws -> Bool
+    /// Returns the time with which the identifier of a security event is stored, or `nil` if it is not.
+    func time(ofSecurityEvent identifier: String) throws -> Timestamp?
     /// Removes all but the latest of the identifiers that begin with this prefix, which ends with a colon.
     func keepLast(_ count: Int, securityEventsFrom prefix: String) throws
 }
 
 extension StoreTransaction {
+    /// `true` if the identifier of a security event is stored.
+    func hasRecorded(securityEvent identifier: String) throws -> Bool {
+        try time(ofSecurityEvent: identifier) != nil
+    }
+
     /// Does nothing: the default for stores whose reads need no round trip.
     package func willRead(grants ids: [GrantID], healthOf clients: [String]) throws {}
 

@@ -58,8 +58,11 @@ struct WriteAvoidanceTests {
         #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
         let user = fixture.token(ofUser: "42")
         #expect(try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: user).status == 200)
+        let stranger = fixture.token(ofUser: "never connected")
+        // It records that an import must not connect the user.
+        #expect(try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: stranger).status == 200)
         let before = fixture.store.transactions
-        for token in [user, fixture.token(ofUser: "never connected")] {
+        for token in [user, stranger] {
             let response = try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: token)
             #expect(response.status == 200 && response["data"]?["gmail_account_connected"] == .bool(false))
         }

@@ -10,7 +10,8 @@ package struct ImportedGrantWriter: Sendable {
         case replaced
         /// The user already has a grant, which is unchanged. Its refresh token might be a successor of the input's.
         case kept
-        /// The user ended the stored grant, or replaced its refresh token, and the input does not have a newer one.
+        /// The user ended the stored grant, replaced its refresh token, or disconnected before there was a grant, and the
+        /// input does not have a newer one.
         case keptEnded
         /// The user was deleted, and the tombstone is still stored.
         case refused
@@ -34,6 +35,8 @@ package struct ImportedGrantWriter: Sendable {
     package let existing: Existing
     /// `true` for a first refresh at once instead of when the access token is due.
     private let refreshesAtOnce: Bool
+    /// `true` to record the dates of the imported tokens, for a later import that replaces older ones.
+    private let recordsDates: Bool
     /// `true` for a dry run: everything is decided and nothing is written.
     package var isDryRun: Bool
 
@@ -44,6 +47,7 @@ package struct ImportedGrantWriter: Sendable {
         random: any RandomSource,
         existing: Existing,
         refreshesAtOnce: Bool = false,
+        recordsDates: Bool = false,
         isDryRun: Bool = false
     ) {
         self.store = store
@@ -52,6 +56,7 @@ package struct ImportedGrantWriter: Sendable {
         self.random = random
         self.existing = existing
         self.refreshesAtOnce = refreshesAtOnce
+        self.recordsDates = recordsDates
         self.isDryRun = isDryRun
     }
 
@@ -95,33 +100,50 @@ package struct ImportedGrantWriter: Sendable {
         case nothing(Outcome)
     }
 
+    /// A grant from outside, and what is to be stored of it.
+    private struct PreparedGrant: Sendable {
+        var imported: ImportedGrant
+        var content: Preparation
+    }
+
     private func attempt(_ pending: [PendingGrant]) async throws -> [AttemptResult] {
         let now = time.now
-        var prepared: [(userID: String, content: Preparation)] = []
+        var prepared: [PreparedGrant] = []
         for item in pending {
-            prepared.append((item.imported.userID, try await prepare(item, at: now)))
+            prepared.append(PreparedGrant(imported: item.imported, content: try await prepare(item, at: now)))
         }
         return try await results(of: prepared, at: now)
     }
 
     private func results(
-        of prepared: [(userID: String, content: Preparation)],
+        of prepared: [PreparedGrant],
         at now: Timestamp
     ) async throws -> [AttemptResult] {
         guard let store else { return prepared.map { _ in .done(.stored) } }
         let existing = existing
+        let recordsDates = recordsDates
         let writes = !isDryRun
         return try await store.transact { transaction in
             try prepared.map { item in
-                if try transaction.user(item.userID)?.isDeleted == true { return .done(.refused) }
-                let stored = try transaction.grant(ofUser: item.userID)
+                let userID = item.imported.userID
+                if try transaction.user(userID)?.isDeleted == true { return .done(.refused) }
+                let stored = try transaction.grant(ofUser: userID)
+                func recordDate(of grant: Grant) throws {
+                    guard recordsDates, let date = item.imported.obtainedAt else { return }
+                    try transaction.recordDate(date, ofTokensImportedFor: grant.id, at: now)
+                }
                 switch (item.content, stored) {
                 case (.nothing(let outcome), _):
                     return .done(outcome)
                 case (.new(let grant, let events), nil):
+                    // What names one user, as a backend's own request does, is newer than any disconnect.
+                    if existing != .replace, try Self.wasDisconnected(since: item.imported, in: transaction) {
+                        return .done(.keptEnded)
+                    }
                     if writes {
                         try transaction.insert(grant)
                         for event in events { try transaction.record(event) }
+                        try recordDate(of: grant)
                     }
                     return .done(.stored)
                 case (.new, _?):
@@ -135,6 +157,7 @@ package struct ImportedGrantWriter: Sendable {
                     if writes {
                         try transaction.update(grant)
                         for event in events { try transaction.record(event) }
+                        try recordDate(of: grant)
                     }
                     return .done(.replaced)
                 case (.replacement, nil):
@@ -142,6 +165,16 @@ package struct ImportedGrantWriter: Sendable {
                 }
             }
         }
+    }
+
+    /// `true` if a user without a grant has disconnected here since the input was obtained.
+    private static func wasDisconnected(
+        since imported: ImportedGrant,
+        in transaction: any StoreTransaction
+    ) throws -> Bool {
+        guard let end = try transaction.disconnect(ofUserWithoutGrant: imported.userID) else { return false }
+        guard let obtainedAt = imported.obtainedAt else { return true }
+        return obtainedAt <= end
     }
 
     /// Returns the outcome of a record with a refresh token that the grant had before, or `nil` for any other.
@@ -178,7 +211,7 @@ package struct ImportedGrantWriter: Sendable {
     /// Input without a date counts as older.
     ///
     /// The age of the stored grant counts from the last time its refresh token was received or rotated, or the grant
-    /// was ended. An older grant must neither replace a newer token nor bring back a grant that has ended since. A
+    /// was ended. What an import brought is as old as the import's input says. An older grant must neither replace a newer token nor bring back a grant that has ended since. A
     /// refresh alone does not count.
     private func isAtLeastAsNew(_ stored: Grant, as imported: ImportedGrant) async throws -> Bool {
         guard let obtainedAt = imported.obtainedAt else { return true }
@@ -186,6 +219,11 @@ package struct ImportedGrantWriter: Sendable {
         let last = history.first { $0.kind == .connected || $0.kind == .rotated || $0.to.endsRefreshes }
         // If a long history does not have such an event, the event is older than all that were read.
         guard let changedAt = (last ?? history.last)?.at else { return stored.createdAt >= obtainedAt }
+        if let last, last.kind == .connected,
+            let date = try await store?.dateOfTokens(importedFor: stored.id, at: last.at)
+        {
+            return date >= obtainedAt
+        }
         return changedAt >= obtainedAt
     }
 

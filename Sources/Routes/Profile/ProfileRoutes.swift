@@ -6,6 +6,9 @@ internal import Telemetry
 
 /// The routes under `/v1/` in the format of PayPulse: storing tokens, the profile, disconnecting and deleting.
 extension RouteDependencies {
+    /// A user without a grant who disconnects again within this time repeats a request.
+    private static var repetitionTime: Duration { .seconds(60) }
+
     var profileRoutes: [Route] {
         [
             route("POST", "/v1/auth/gmail-tokens", storeTokens),
@@ -88,10 +91,32 @@ extension RouteDependencies {
         try budgets.spendWrite(request)
         let caller = try await caller(of: request)
         // Reads first: a repeated request has nothing left to end, and must not wait for the store's writer.
-        if let grant = try await store.grant(ofUser: caller.userID), grant.reason != .userRequest {
+        if let grant = try await store.grant(ofUser: caller.userID) {
+            if grant.reason != .userRequest { try await end(grantOf: caller, request) }
+        } else if try await !recordDisconnect(ofUserWithoutGrant: caller.userID) {
+            // The grant was stored just now.
             try await end(grantOf: caller, request)
         }
+        return Self.disconnected
+    }
+
+    private static var disconnected: ServerResponse {
         return .success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
+    }
+
+    /// Records that a user without a grant has disconnected, or returns `false` if there is a grant.
+    ///
+    /// The grant can still be at a former backend, and an import must not connect it then.
+    private func recordDisconnect(ofUserWithoutGrant userID: String) async throws -> Bool {
+        let now = time.now
+        let recorded = try await store.disconnect(ofUserWithoutGrant: userID)
+        let isRepeated = recorded.map { now - $0 < Self.repetitionTime } ?? false
+        guard !isRepeated else { return true }
+        return try await store.transact { transaction in
+            guard try transaction.grant(ofUser: userID) == nil else { return false }
+            try transaction.recordDisconnect(ofUserWithoutGrant: userID, at: now)
+            return true
+        }
     }
 
     private func end(grantOf caller: AuthenticatedCaller, _ request: ServerRequest) async throws {

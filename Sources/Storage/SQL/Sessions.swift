@@ -81,6 +81,11 @@ extension SQLQuery {
     )
     static let recordSecurityEvent = securityEvents.insert("record security event")
     static let securityEvent = securityEvents.select("security event", "WHERE jti = $1")
+    /// The first of the identifiers between a prefix that ends with a colon, and the same with the next sign.
+    static let securityEventOfPrefix = SQLQuery(
+        "security event of prefix",
+        "SELECT jti, at FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2 ORDER BY jti LIMIT 1"
+    )
     /// Of the identifiers between a prefix that ends with a colon, and the same with the next sign, a semicolon.
     static let trimSecurityEvents = SQLQuery(
         "trim security events",
@@ -194,8 +199,11 @@ extension SQLTransaction {
         try change([SQLStatement(.recordSecurityEvent, .text(identifier), .time(now))]) == [1]
     }
 
-    func hasRecorded(securityEvent identifier: String) throws -> Bool {
-        try first(SQLStatement(.securityEvent, .text(identifier))) { $0.text() } != nil
+    func time(ofSecurityEvent identifier: String) throws -> Timestamp? {
+        try first(SQLStatement(.securityEvent, .text(identifier))) { row in
+            _ = row.text()
+            return row.time()
+        }
     }
 
     func keepLast(_ count: Int, securityEventsFrom prefix: String) throws {

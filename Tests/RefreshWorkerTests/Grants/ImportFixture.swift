@@ -39,7 +39,8 @@ final class ImportFixture {
             time: time,
             random: SystemRandom(),
             existing: existing,
-            refreshesAtOnce: refreshesAtOnce
+            refreshesAtOnce: refreshesAtOnce,
+            recordsDates: true
         )
     }
 

@@ -268,6 +268,43 @@ struct SecretsManagerReplacementTests {
         #expect(try await replace("openid", after: 10) == "openid gmail")
     }
 
+    @Test("replaces what was written between the reading and the storing of an import")
+    func writtenDuringImport() async throws {
+        let fixture = try SecretsManagerFixture()
+        let now = Double(fixture.imports.time.now.milliseconds) / 1000
+        fixture.put("gmail/user/a", try secretText("a", ["created_at": now - 500]), storedAt: now - 500)
+        // The secrets were read a hundred seconds ago. The user has connected again since, at the former backend.
+        try await fixture.runImport()
+        let text = try secretText("a", ["refresh_token": "1//newer", "created_at": now - 50])
+        fixture.put("gmail/user/a", text, storedAt: now - 50)
+        fixture.imports.time.advance(by: .seconds(600))
+        #expect(try await fixture.runImport(.replaceOlder).tally == ImportTally(replaced: 1))
+        #expect(try await fixture.imports.refreshToken("a") == "1//newer")
+        #expect(try await fixture.runImport(.replaceOlder).tally == ImportTally(kept: 1), "it is stored now")
+    }
+
+    @Test("does not connect a user who disconnected here before the grant was imported")
+    func disconnectedBefore() async throws {
+        let fixture = try SecretsManagerFixture()
+        let start = fixture.imports.time.now
+        for user in ["a", "a:b"] { fixture.put("gmail/user/\(user)", try secretText("a")) }
+        try await fixture.imports.store.transact { transaction in
+            try transaction.recordDisconnect(ofUserWithoutGrant: "a", at: start)
+        }
+        fixture.imports.time.advance(by: .seconds(60))
+        for existing in [ImportedGrantWriter.Existing.keep, .replaceOlder] {
+            let tally = try await fixture.runImport(existing).tally
+            #expect(tally.kept >= 1 && tally.replaced == 0 && tally.bad == 0)
+        }
+        #expect(try await fixture.imports.store.grant(ofUser: "a") == nil)
+        #expect(try await fixture.imports.store.grant(ofUser: "a:b") != nil, "this is another user")
+
+        // A grant that the user has given the former backend since is a new one.
+        let later = Double((start + .seconds(30)).milliseconds) / 1000
+        fixture.put("gmail/user/a", try secretText("a", ["created_at": later]), storedAt: later)
+        #expect(try await fixture.runImport().tally.stored == 1)
+    }
+
     enum Change: CaseIterable { case rotation, disconnection, refresh }
 
     @Test("counts a rotation and an end as newer, and a refresh alone not", arguments: Change.allCases)

@@ -145,6 +145,9 @@ struct DisconnectionTests {
         let response = try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: fixture.token(ofUser: "42"))
         #expect(response.status == 200)
         #expect(try await fixture.grant() == nil)
+        let now = fixture.time.now
+        let recorded = try await fixture.store.transact { try $0.disconnect(ofUserWithoutGrant: "42") }
+        #expect(recorded == now, "an import must not connect the user again")
     }
 
     @Test("a reconnect does not revive a grant that its user ended", .timeLimit(.minutes(10)))

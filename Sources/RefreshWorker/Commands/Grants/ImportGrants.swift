@@ -95,6 +95,7 @@ extension Command {
             time: context.time,
             random: context.random,
             existing: replaces ? (isFromAWS ? .replaceOlder : .replace) : .keep,
+            recordsDates: isFromAWS,
             isDryRun: isDryRun
         )
         let run = ImportRun(
@@ -171,7 +172,7 @@ struct GrantImport: RecordImport {
             tally.kept += 1
             report("\(place): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
         case .refused:
-            tally.countBad("the user was deleted")
+            tally.deletedHere += 1
             report("\(place): user \(DisplayedText(grant.userID)) \(Self.deletedUser)")
         }
     }

@@ -129,8 +129,8 @@ struct SecretsManagerImport: RecordImport {
             tally.kept += 1
             detail("\(user) \(GrantImport.endedGrant)")
         case .refused:
-            tally.countBad("the user was deleted")
-            report("\(user) was deleted and is not restored")
+            tally.deletedHere += 1
+            detail("\(user) \(GrantImport.deletedUser)")
         }
     }
 

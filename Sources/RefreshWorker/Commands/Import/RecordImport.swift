@@ -20,11 +20,13 @@ struct ImportTally: Equatable, Sendable {
     ///
     /// Only an import of users compares them.
     var unchanged = 0
+    /// Records of users who were deleted here, which are not stored again.
+    var deletedHere = 0
     var bad = 0
     private(set) var reasons: [String: Int] = [:]
     private(set) var otherReasons = 0
 
-    var read: Int { stored + completed + replaced + kept + unchanged + bad }
+    var read: Int { stored + completed + replaced + kept + unchanged + deletedHere + bad }
 
     mutating func countBad(_ reason: String) {
         bad += 1
@@ -43,7 +45,8 @@ struct ImportTally: Equatable, Sendable {
         let completed = comparing ? [count(completed, "completed", "to complete")] : []
         let unchanged = comparing ? ["\(unchanged) unchanged"] : []
         let replaced = [count(replaced, "replaced", "to replace"), count(kept, "kept", "to keep")]
-        return ([count(stored, "stored", "to store")] + completed + replaced + unchanged + ["\(bad) bad"])
+        let deletedHere = deletedHere > 0 ? ["\(deletedHere) of users deleted here"] : []
+        return ([count(stored, "stored", "to store")] + completed + replaced + unchanged + deletedHere + ["\(bad) bad"])
             .joined(separator: ", ")
     }
 
@@ -56,6 +59,7 @@ struct ImportTally: Equatable, Sendable {
         line.field("replaced", replaced)
         line.field("kept", kept)
         line.field("unchanged", unchanged)
+        line.field("deleted_here", deletedHere)
         line.field("bad", bad)
         return line
     }

@@ -145,7 +145,7 @@ struct UserImport: RecordImport {
             tally.kept += 1
             report("\(place): \(name) is stored with other content: kept")
         case .deleted:
-            tally.countBad("the user was deleted")
+            tally.deletedHere += 1
             report("\(place): \(name) \(GrantImport.deletedUser)")
         case .joined(let other):
             tally.completed += 1

@@ -1,0 +1,62 @@
+package import Base
+import Crypto
+
+/// What an import must not overtake: a disconnect before the grant was there, and tokens that are newer than they seem.
+///
+/// Both are kept among the identifiers of security events, for as long as those: no move takes longer.
+extension StoreTransaction {
+    /// Records that a user who has no grant here has disconnected, so that no import connects the user with an older
+    /// grant.
+    package func recordDisconnect(ofUserWithoutGrant userID: String, at now: Timestamp) throws {
+        let prefix = ImportOrder.disconnects(of: userID)
+        try keepLast(0, securityEventsFrom: prefix)
+        _ = try record(securityEvent: prefix + "last", at: now)
+    }
+
+    /// Returns when a user without a grant has disconnected, if that was lately.
+    package func disconnect(ofUserWithoutGrant userID: String) throws -> Timestamp? {
+        try time(ofSecurityEvent: ImportOrder.disconnects(of: userID) + "last")
+    }
+
+    /// Records the date of tokens that an import stores now.
+    ///
+    /// Their connection has the time of storing. A secret that was written between its reading and its storing would
+    /// otherwise seem older.
+    package func recordDate(_ date: Timestamp, ofTokensImportedFor grant: GrantID, at now: Timestamp) throws {
+        let prefix = ImportOrder.dates(of: grant)
+        try keepLast(0, securityEventsFrom: prefix)
+        _ = try record(securityEvent: "\(prefix)\(date.milliseconds)", at: now)
+    }
+}
+
+extension SQLStore {
+    package func disconnect(ofUserWithoutGrant userID: String) async throws -> Timestamp? {
+        let identifier = ImportOrder.disconnects(of: userID) + "last"
+        return try await first(SQLStatement(.securityEvent, .text(identifier))) { row in
+            _ = row.text()
+            return row.time()
+        }
+    }
+
+    package func dateOfTokens(importedFor grant: GrantID, at storedAt: Timestamp) async throws -> Timestamp? {
+        let prefix = ImportOrder.dates(of: grant)
+        let end = prefix.dropLast() + ";"
+        let record = try await first(
+            SQLStatement(.securityEventOfPrefix, .text(prefix), .text(String(end)))
+        ) { (identifier: $0.text(), at: $0.time()) }
+        guard let record, record.at == storedAt, let date = Int64(record.identifier.dropFirst(prefix.count)) else {
+            return nil
+        }
+        return Timestamp(milliseconds: date)
+    }
+}
+
+/// The identifiers of what an import must not overtake.
+private enum ImportOrder {
+    /// A user id can contain any sign, also the colon that ends a prefix.
+    static func disconnects(of userID: String) -> String {
+        "disconnected-user:\(Hexadecimal.encode(Array(userID.utf8))):"
+    }
+
+    static func dates(of grant: GrantID) -> String { "imported-tokens:\(grant):" }
+}
