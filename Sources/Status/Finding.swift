@@ -33,6 +33,7 @@ package struct Finding: Hashable, Sendable {
         case diskNearlyFull = "disk_nearly_full"
         case deletionsWait = "deletions_wait"
         case backupOverdue = "backup_overdue"
+        case oldTransaction = "old_transaction"
 
         /// `true` if `doctor` has a closer check of its own, or is run in this situation: before a start, no worker is
         /// running.
@@ -58,7 +59,7 @@ package struct Finding: Hashable, Sendable {
             case .keysMissing: "refresh-worker grants list --unreadable"
             case .breakerOpen, .refreshTokensEnding, .keyRingUnreadable, .databaseUnusable, .resultsWaiting,
                 .resultsSpilled, .metricsLogFailing,
-                .diskNearlyFull:
+                .diskNearlyFull, .oldTransaction:
                 "refresh-worker doctor"
             case .backupOverdue: "journalctl -u refresh-worker-backup --since -3d"
             case .noticesStuck: "journalctl -u refresh-worker --since -1h"
@@ -201,7 +202,7 @@ extension Finding.Kind {
             .keyRingUnreadable, .resultsWaiting, .resultsSpilled, .diskNearlyFull:
             .soon
         case .clientPaused, .clientSlowed, .refreshTokensEnding, .grantsIdle, .rotationUnfinished, .noticesStuck,
-            .securityEventsSilent, .deletionsWait, .backupOverdue:
+            .securityEventsSilent, .deletionsWait, .backupOverdue, .oldTransaction:
             .tomorrow
         }
     }

@@ -298,6 +298,14 @@ extension StatusSnapshot {
         return finding
     }
 
+    private func finding(of transaction: OldTransaction) -> Finding {
+        let since = transaction.age.map { at - $0 }
+        let span = since.map { age($0) } ?? "\(transaction.transactions) transactions"
+        let holder = DisplayedText(transaction.holder)
+        let text = "dead rows stay in the database for \(span) because of \(holder): end it, if nobody needs it"
+        return Finding(.oldTransaction, text, since: since)
+    }
+
     private var machineFindings: [Finding] {
         var found: [Finding] = []
         if process.isMetricsLogFailing {
@@ -313,6 +321,7 @@ extension StatusSnapshot {
             let text = "\(last) in \(backups.folder), although its timer is on"
             found.append(Finding(.backupOverdue, text, since: backups.lastAt))
         }
+        if let oldestTransaction, oldestTransaction.isForgotten { found.append(finding(of: oldestTransaction)) }
         return found
     }
 }

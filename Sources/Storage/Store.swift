@@ -64,6 +64,10 @@ package protocol Store: Sendable {
     func due(ofClient clientID: String, by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws
         -> [DueEntry]
 
+    /// Waits for the query beside ``due(ofClient:by:after:atMost:)`` that finds the grants which are due for long, if one
+    /// is under way, and throws if the last one failed.
+    func finishLook(ofClient clientID: String) async throws
+
     /// Makes grants of a client due by `dueBy` that are in `retrying` for a reason that might pass, and do not wait for
     /// confirmation.
     ///
@@ -132,6 +136,10 @@ package protocol Store: Sendable {
     ///
     /// PostgreSQL reads a table for it: a second for ten million grants.
     func grantCountProblem() async throws -> String?
+
+    /// Returns the transaction that keeps the most dead rows in the tables, on PostgreSQL and as far as this program's
+    /// user can see it.
+    func oldestTransaction() async throws -> OldTransaction?
 
     /// Returns the incidents since the last call, each once.
     func takeIncidents() -> [StoreIncident]
@@ -241,6 +249,10 @@ extension Store {
 
     package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> { [] }
 
+    package func finishLook(ofClient _: String) async throws {}
+
+    package func oldestTransaction() async throws -> OldTransaction? { nil }
+
     package func takeIncidents() -> [StoreIncident] { [] }
 }
 
@@ -263,6 +275,8 @@ package struct StoreIncident: Hashable, Sendable {
         case rowsLost
         /// Sequences were behind the rows, and were moved: nothing is left to do.
         case sequencesMoved
+        /// Grants that are due for long might not be found. It is tried again.
+        case lookFailed
     }
 
     package var kind: Kind

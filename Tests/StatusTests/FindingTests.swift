@@ -68,10 +68,28 @@ struct FindingTests {
         )
     }
 
+    private static func transaction(age: Duration? = nil, count: Int = 7) -> OldTransaction {
+        OldTransaction(holder: "session 4711 of postgres (psql, idle)", age: age, transactions: count)
+    }
+
     private static var inTesting: [String: ConsentEnds] {
         var ends = ConsentEnds()
         ends.announced = 1
         return ["c": ends]
+    }
+
+    @Test("An old transaction is named, with its age")
+    func oldTransaction() {
+        let found = Self.observed { $0.oldestTransaction = Self.transaction(age: .seconds(7_800)) }.findings
+        #expect(
+            found.map(\.text) == [
+                """
+                dead rows stay in the database for 2 h 10 min because of 'session 4711 of postgres (psql, idle)': end it, \
+                if nobody needs it
+                """
+            ]
+        )
+        #expect(found.map(\.since) == [Self.now - .seconds(7_800)])
     }
 
     @Test("There is none if all is well")
@@ -225,6 +243,13 @@ struct FindingTests {
             ("backup of last night", observed { $0.backups = backups(lastAt: now - .seconds(90_000)) }, []),
             ("old backup", observed { $0.backups = backups(lastAt: now - .seconds(180_000)) }, ["backup_overdue"]),
             ("no backup", observed { $0.backups = backups(lastAt: nil) }, ["backup_overdue"]),
+            ("a transaction of a dump", observed { $0.oldestTransaction = transaction(age: .seconds(3_600)) }, []),
+            (
+                "old transaction", observed { $0.oldestTransaction = transaction(age: .seconds(3_601)) },
+                ["old_transaction"]
+            ),
+            ("a standby's query", observed { $0.oldestTransaction = transaction(count: 1_000_000) }, []),
+            ("forgotten slot", observed { $0.oldestTransaction = transaction(count: 1_000_001) }, ["old_transaction"]),
             ("alarm", observed { $0.process.alarms = [alarm(.refreshLoop)] }, ["refresh_loop"]),
             (
                 "an alarm that says the same",

@@ -89,6 +89,69 @@ struct PostgresDueMarkTests {
         }
     }
 
+    @Test("A grant before the mark that is claimed and given back, or refreshed by a caller, is neither lost nor kept")
+    func claimedBeforeMark() async throws {
+        try await Self.withMarkedStore { store, now in
+            try await store.add(
+                try ([1, 3, 5] as [Int64]).map { try Sample.grant($0, dueAt: now - .seconds(100 - $0)) }
+            )
+            for _ in 0..<2 { #expect(try await Self.due(store, by: now) == [1, 3, 5]) }
+            let claimed = try await store.claim(
+                [1, 3].map { GrantID(rawValue: $0) },
+                dueBy: nil,
+                owner: "w",
+                for: .seconds(30)
+            )
+            #expect(try await Self.due(store, by: now) == [1, 3, 5])
+            let claims = claimed.compactMap { grant in grant.lease.map { (grant.id, $0.claim) } }
+            try await store.release(Dictionary(uniqueKeysWithValues: claims))
+            #expect(try await Self.due(store, by: now) == [1, 3, 5])
+
+            // A caller has it refreshed, which fails, and is tried again before the mark is passed.
+            try await store.change(GrantID(rawValue: 3)) {
+                $0.retry(reason: GrantReason(rawValue: "network"), dueAt: now + .seconds(2), at: now)
+            }
+            #expect(try await Self.due(store, by: now) == [1, 5])
+            #expect(try await Self.due(store, by: now + .seconds(5)) == [1, 5, 3])
+            #expect(store.dueMarks.withLock { $0[Self.client] } != nil)
+        }
+    }
+
+    /// Opens a store whose scans and looks the server ends at once.
+    private static func withStoreOfNoTime(
+        _ body: @escaping @Sendable (PostgresStore, Secret, Timestamp) async throws -> Void
+    ) async throws {
+        try await PostgresServer.withDatabase { url in
+            let store = try await PostgresStore(
+                at: try DatabaseAddress(url: url),
+                clock: DatabaseClock(local: SystemTime()),
+                scanLimit: .milliseconds(100)
+            )
+            try await body(store, url, store.clock.now)
+            await store.close()
+        }
+    }
+
+    @Test("While a table is locked scans fail with advice, and a look that failed fails no later scan")
+    func failedLook() async throws {
+        try await Self.withStoreOfNoTime { store, url, now in
+            try await store.add([try Sample.grant(1, dueAt: now - .seconds(100))])
+            let deadline = CallDeadline(in: .seconds(600))
+            let other = try PostgresConnection.open(try DatabaseAddress(url: url), until: deadline)
+            try other.execute("lock", "BEGIN; LOCK TABLE refresh_worker.grant_schedule", until: deadline)
+            let error = await #expect(throws: StoreError.self) { try await Self.due(store, by: now) }
+            #expect(error?.code == .busy && error?.message.contains("an old transaction keeps dead rows") == true)
+            let failed = await #expect(throws: StoreError.self) { try await store.finishLook(ofClient: Self.client) }
+            #expect(failed?.code == .busy)
+            #expect(store.takeIncidents().map(\.kind) == [.lookFailed])
+            try other.execute("unlock", "COMMIT", until: deadline)
+
+            // The grant is before the mark: the next look finds it.
+            try await poll { try await Self.due(store, by: now) == [1] }
+            #expect(store.takeIncidents().isEmpty)
+        }
+    }
+
     @Test("With two million dead entries and an open snapshot a scan takes less than 50 ms")
     func deadEntries() async throws {
         try await PostgresServer.withDatabase { url in
@@ -140,6 +203,17 @@ struct PostgresDueMarkTests {
             #expect(fastest < .milliseconds(50))
             try await store.add([try Sample.grant(3, dueAt: now - .seconds(2_900))])
             try await poll { try await Self.due(store, by: now) == [3, 1] }
+
+            // A worker that starts now gives its first scan up, and a look in parts finds what was due before.
+            let started = try await PostgresStore(
+                at: address,
+                clock: DatabaseClock(local: SystemTime()),
+                scanLimit: .milliseconds(50)
+            )
+            #expect(try await Self.due(started, by: now) == [1])
+            try await started.finishLook(ofClient: Self.client)
+            #expect(try await Self.due(started, by: now) == [3, 1])
+            await started.close()
             await other.close()
             await writer.close()
             await store.close()

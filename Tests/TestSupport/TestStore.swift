@@ -17,6 +17,8 @@ package final class TestStore: SQLStore {
         var isReadOnly = false
         var rescheduleFailures = 0
         var hasEndlessRetries = false
+        var hasHiddenGrants = false
+        var lookError: StoreError?
         var beforeClaim: @Sendable (_ number: Int) async -> Void = { _ in }
         var beforeTransaction: @Sendable () async -> Void = {}
     }
@@ -74,6 +76,21 @@ package final class TestStore: SQLStore {
     private func refuseIfReadOnly() throws(StoreError) {
         let isReadOnly = state.withLock(\.isReadOnly)
         guard !isReadOnly else { throw StoreError(.readOnly, "the test says so") }
+    }
+
+    /// Makes pages empty until a full look is finished, which fails with the given code.
+    package func hideGrants(lookFailsWith code: StoreError.Code? = nil) {
+        state.withLock {
+            $0.hasHiddenGrants = true
+            $0.lookError = code.map { StoreError($0, "the test says so") }
+        }
+    }
+
+    package func finishLook(ofClient _: String) async throws {
+        try state.withLock { state in
+            if let error = state.lookError { throw error }
+            state.hasHiddenGrants = false
+        }
     }
 
     /// Makes the retries after an outage endless.
@@ -217,7 +234,8 @@ extension TestStore {
         after cursor: DueEntry?,
         atMost count: Int
     ) async throws -> [DueEntry] {
-        try await database.due(ofClient: client, by: limit, after: cursor, atMost: count)
+        if state.withLock(\.hasHiddenGrants) { return [] }
+        return try await database.due(ofClient: client, by: limit, after: cursor, atMost: count)
     }
 
     package func close() async { await database.close() }

@@ -84,18 +84,18 @@ extension EngineLog {
 
     /// An incident that a store reports once, or missing rows, which are reported until they are back.
     package func incident(_ incident: StoreIncident) {
-        let kind: AlarmKind? =
-            switch incident.kind {
-            case .failedOver: .databaseFailedOver
-            case .clusterReplaced: .databaseReplaced
-            case .tablesLost: .databaseTablesLost
-            case .rowsLost: .databaseRowsLost
-            case .sequencesMoved: nil
-            }
-        guard let kind else {
-            return diagnostics.warning("the database was repaired", ["what": incident.text])
+        switch incident.kind {
+        case .failedOver: raise(.databaseFailedOver, incident.text)
+        case .clusterReplaced: raise(.databaseReplaced, incident.text)
+        case .tablesLost: raise(.databaseTablesLost, incident.text)
+        case .rowsLost: raise(.databaseRowsLost, incident.text, repeats: false)
+        case .sequencesMoved: diagnostics.warning("the database was repaired", ["what": incident.text])
+        case .lookFailed:
+            diagnostics.warning(
+                "the grants that are due for long could not be read; this is tried again",
+                ["error": incident.text]
+            )
         }
-        raise(kind, incident.text, repeats: incident.kind != .rowsLost)
     }
 
     /// The alarms whose cause was seen lately and has not ended, in the order of their kinds.

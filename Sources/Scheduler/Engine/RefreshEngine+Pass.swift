@@ -15,6 +15,7 @@ extension RefreshEngine {
         await checkClock()
         try await readHealth()
         passSummary = PassSummary()
+        passFailure = nil
         try await withThrowingDiscardingTaskGroup { group in
             for client in try await store.clientsWithDueTimes() {
                 group.addTask { try await self.pass(of: client, dueBy: started, until: end) }
@@ -23,6 +24,7 @@ extension RefreshEngine {
         for client in state.gates.keys { await sendDeferred(of: client, until: end) }
         await outageRetries?.value
         await witnessSearch?.value
+        if let passFailure { throw passFailure }
         return passSummary
     }
 
@@ -31,14 +33,19 @@ extension RefreshEngine {
     /// Each claim ends in a task of its own, so that requests keep going while the slowest answer of a claim is
     /// awaited.
     private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws {
-        var page: ArraySlice<DueEntry> = []
+        // A first page can lack what is due for long, and begins to look for it.
+        _ = try await page(of: client, dueBy: dueBy, after: nil)
+        do {
+            try await store.finishLook(ofClient: client)
+        } catch {
+            // The grants that are found are refreshed all the same.
+            passFailure = error
+        }
         var cursor: DueEntry?
+        var page = try await page(of: client, dueBy: dueBy, after: nil)
         try await withThrowingDiscardingTaskGroup { group in
             while true {
-                if page.isEmpty {
-                    let size = Self.passPageSize
-                    page = try await store.due(ofClient: client, by: dueBy, after: cursor, atMost: size)[...]
-                }
+                if page.isEmpty, cursor != nil { page = try await self.page(of: client, dueBy: dueBy, after: cursor) }
                 guard let last = page.last else { break }
                 cursor = last
                 let (count, isProbe) = await waitForAllowance(of: client, wanting: page.count, until: end)
@@ -57,6 +64,11 @@ extension RefreshEngine {
                 }
             }
         }
+    }
+
+    private func page(of client: String, dueBy: Timestamp, after cursor: DueEntry?) async throws -> ArraySlice<DueEntry>
+    {
+        try await store.due(ofClient: client, by: dueBy, after: cursor, atMost: Self.passPageSize)[...]
     }
 
     /// Sends the revocations that were deferred, which have their share of the slots only.

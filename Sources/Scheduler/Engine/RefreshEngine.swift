@@ -24,6 +24,8 @@ package actor RefreshEngine {
     ///
     /// A task group that collects results keeps each finished task until its end: 6 MB for 60,000 grants.
     var passSummary = PassSummary()
+    /// The failure to find all due grants.
+    var passFailure: (any Error)?
     /// The passes that wait until a refresh ends.
     var slotWaiters: [CheckedContinuation<Void, Never>] = []
     /// The tasks that wait until nothing is in flight.

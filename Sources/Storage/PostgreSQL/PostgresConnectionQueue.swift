@@ -168,7 +168,12 @@ struct CallDeadline: Sendable {
     /// The milliseconds that a server can spend on a statement: a little less than the remaining time.
     var serverLimit: String { "\(serverMilliseconds)" }
     /// The milliseconds after which a server ends a transaction whose next statement does not come.
-    var serverIdleLimit: String { "\(min(serverMilliseconds, idleLimit.wholeMilliseconds))" }
+    var serverIdleLimit: String { serverLimit(atMost: idleLimit) }
+
+    func serverLimit(atMost limit: Duration?) -> String {
+        guard let limit else { return serverLimit }
+        return "\(min(serverMilliseconds, max(1, limit.wholeMilliseconds)))"
+    }
 
     private var serverMilliseconds: Int64 {
         let left = remaining.wholeMilliseconds

@@ -9,9 +9,14 @@ private import Synchronization
 ///
 /// Example: the mark is at 12:00:00, and grant 7, due at 11:59, waits for its breaker. The scan reads the row of grant
 /// 7, and the index from 12:00:00 on. Then a grant is imported that was due at 11:30. The next full look finds it.
+///
+/// A worker that starts among millions of dead entries has no mark. Its first scan is given up after three seconds, and
+/// begins at the present: a full look, which takes its time, finds what was due before.
 struct DueMark {
     /// A scan that takes longer than this makes the following ones begin at a mark.
     static let slowScan: Duration = .milliseconds(50)
+    /// The time after which the server ends a scan from the beginning of the index, and a part of a full look.
+    static let limit: Duration = .seconds(3)
     /// The distance of the mark from the present: longer than a transaction that stores a due time of its beginning.
     static let margin: Duration = .seconds(30)
     /// The number of grants before the mark that are remembered.
@@ -19,13 +24,24 @@ struct DueMark {
     /// A correction of the database's clock, and not a step back.
     static let tolerance: Duration = .seconds(2)
 
-    /// All grants that are due up to here are in `overdue`, except those that were stored since the last full look.
+    /// All grants that are due up to here are in `overdue`, except those that were stored since the last full look, and
+    /// those that it left out.
     var position: Timestamp
     var overdue: Set<GrantID>
-    var isLooking = false
+    /// The full look that is under way.
+    var look: Task<Void, Never>?
     var nextLook: BootInstant
-    /// The failure of the last full look, until a scan reports it.
+    /// `true` if the last full look found as many grants as can be remembered.
+    var leftOut = false
+    /// The failure of the last full look.
     var failure: StoreError?
+
+    /// The mark after a scan from the beginning of the index was given up.
+    init(unreadUpTo position: Timestamp, at instant: BootInstant) {
+        self.position = position
+        overdue = []
+        nextLook = instant
+    }
 
     /// The mark after a scan that has read a page of at most `count` entries from the beginning of the index.
     init(after page: [DueEntry], ofAtMost count: Int, target: Timestamp, at instant: BootInstant) {
@@ -50,6 +66,14 @@ struct DueMark {
         return min(target, last.dueAt - .milliseconds(1))
     }
 
+    /// `true` if it is time for a full look.
+    ///
+    /// One that left grants out is repeated once most of those that it found are refreshed.
+    func isLookDue(at instant: BootInstant) -> Bool {
+        guard look == nil else { return false }
+        return instant >= nextLook || leftOut && overdue.count < Self.capacity / 2
+    }
+
     /// The pause after a full look, so that it costs the server a fifth of one core at most.
     static func pause(after duration: Duration) -> Duration { min(duration * 4, .seconds(60)) }
 }
@@ -64,6 +88,10 @@ extension PostgresStore {
         ORDER BY due_at, grant_id LIMIT $3
         """
     )
+    static let duePart = SQLQuery(
+        "part of a full look",
+        "\(entries) AND due_at <= $2 AND due_at > $4 ORDER BY due_at, grant_id LIMIT $3"
+    )
     /// Reads the grants before the mark by their primary key.
     private static let stillDue = SQLQuery("still due", "\(entries) AND due_at <= $2 AND grant_id = ANY($3)")
 
@@ -74,22 +102,31 @@ extension PostgresStore {
         atMost count: Int
     ) async throws -> [DueEntry] {
         let target = min(limit, clock.now) - DueMark.margin
-        if let mark = try dueMark(of: clientID, target: target) {
+        if let mark = dueMark(of: clientID, target: target) {
             return try await due(ofClient: clientID, by: limit, after: cursor, atMost: count, mark, target: target)
         }
-        if let cursor { return try await rows(after(cursor, clientID, limit, count), by: .scan, DueEntry.read) }
+        let first = SQLStatement(Self.due, .text(clientID), .time(limit), .limit(count))
+        let statement = cursor.map { after($0, clientID, limit, count) } ?? first
         let start = local.sinceBoot
-        let page = try await rows(
-            SQLStatement(Self.due, .text(clientID), .time(limit), .limit(count)),
-            by: .scan,
-            DueEntry.read
-        )
-        let end = local.sinceBoot
-        if end - start > slowScan {
-            let mark = DueMark(after: page, ofAtMost: count, target: target, at: end)
+        do throws(StoreError) {
+            let page = try await rows([statement], by: .scan, endingAfter: scanLimit) { _, row in DueEntry.read(&row) }
+            let end = local.sinceBoot
+            if cursor == nil, end - start > slowScan {
+                let mark = DueMark(after: page, ofAtMost: count, target: target, at: end)
+                dueMarks.withLock { $0[clientID] = mark }
+            }
+            return page
+        } catch {
+            guard error.isTimeout else { throw error }
+            let mark = DueMark(unreadUpTo: target, at: local.sinceBoot)
             dueMarks.withLock { $0[clientID] = mark }
+            return try await due(ofClient: clientID, by: limit, after: cursor, atMost: count)
         }
-        return page
+    }
+
+    package func finishLook(ofClient clientID: String) async throws {
+        await dueMarks.withLock { $0[clientID]?.look }?.value
+        if let failure = dueMarks.withLock({ $0[clientID]?.failure }) { throw failure }
     }
 
     private func after(_ cursor: DueEntry, _ clientID: String, _ limit: Timestamp, _ count: Int) -> SQLStatement {
@@ -106,24 +143,20 @@ extension PostgresStore {
     /// Returns the mark of a client, if its scans are slow, and begins a full look if it is time.
     ///
     /// A clock that was set back ends the mark: what is stored from now on is due before it.
-    private func dueMark(of clientID: String, target: Timestamp) throws -> DueMark? {
+    private func dueMark(of clientID: String, target: Timestamp) -> DueMark? {
         let instant = local.sinceBoot
-        let (mark, failure, isLookDue) = dueMarks.withLock { marks in
-            guard var mark = marks[clientID] else { return (nil as DueMark?, nil as StoreError?, false) }
+        return dueMarks.withLock { marks in
+            guard var mark = marks[clientID] else { return nil }
             guard target >= mark.position - DueMark.tolerance else {
                 marks[clientID] = nil
-                return (nil, nil, false)
+                return nil
             }
-            let failure = mark.failure
-            mark.failure = nil
-            let isLookDue = !mark.isLooking && instant >= mark.nextLook
-            if isLookDue { mark.isLooking = true }
-            marks[clientID] = mark
-            return (mark, failure, isLookDue)
+            if mark.isLookDue(at: instant) {
+                mark.look = Task { [position = mark.position] in await lookBeforeMark(position, of: clientID) }
+                marks[clientID] = mark
+            }
+            return mark
         }
-        if isLookDue, let mark { Task { await lookBeforeMark(mark.position, of: clientID) } }
-        if let failure { throw failure }
-        return mark
     }
 
     private func due(
@@ -158,33 +191,99 @@ extension PostgresStore {
     }
 
     /// Reads the index up to the mark on a connection of its own, so that nothing waits for it.
+    ///
+    /// A failure ends no scan: the look is repeated, and the log says so.
     private func lookBeforeMark(_ position: Timestamp, of clientID: String) async {
         let start = local.sinceBoot
         let outcome: Result<[DueEntry], StoreError>
         do throws(StoreError) {
-            outcome = .success(
-                try await rows(
-                    [SQLStatement(Self.due, .text(clientID), .time(position), .limit(DueMark.capacity))],
-                    by: .survey
-                ) { _, row in DueEntry.read(&row) }
-            )
+            outcome = .success(try await entriesBeforeMark(position, of: clientID))
         } catch {
             outcome = .failure(error)
         }
         let end = local.sinceBoot
         dueMarks.withLock { marks in
             guard var mark = marks[clientID] else { return }
-            mark.isLooking = false
+            mark.look = nil
             mark.nextLook = end + DueMark.pause(after: end - start)
             switch outcome {
             case .success(let entries):
+                mark.failure = nil
+                mark.leftOut = entries.count >= DueMark.capacity
                 mark.overdue.formUnion(entries.map(\.id))
                 // VACUUM has removed the dead entries: the index can be read from its beginning again.
-                marks[clientID] = end - start < slowScan / 2 ? nil : mark
-            case .failure(let error):
-                mark.failure = error
+                marks[clientID] = end - start < slowScan / 2 && !mark.leftOut ? nil : mark
+            case .failure(let failure):
+                if mark.failure == nil { newestServer.record(.lookFailed(failure)) }
+                mark.failure = failure
                 marks[clientID] = mark
             }
         }
+    }
+
+    /// Returns the longest overdue grants up to the mark.
+    private func entriesBeforeMark(_ position: Timestamp, of clientID: String) async throws(StoreError)
+        -> [DueEntry]
+    {
+        let statement = SQLStatement(Self.due, .text(clientID), .time(position), .limit(DueMark.capacity))
+        do throws(StoreError) {
+            return try await rows([statement], by: .survey, endingAfter: scanLimit) { _, row in DueEntry.read(&row) }
+        } catch {
+            guard error.isTimeout else { throw error }
+            return try await partsBeforeMark(position, of: clientID)
+        }
+    }
+
+    /// Reads the index backward in parts, each of which ends in time, since other queries wait for the connection.
+    ///
+    /// A part is twice as long as the one before if that was fast, and shorter if that was given up. The last one has
+    /// no beginning.
+    private func partsBeforeMark(_ position: Timestamp, of clientID: String) async throws(StoreError)
+        -> [DueEntry]
+    {
+        var found: [DueEntry] = []
+        var end = position
+        var span = DueMark.firstPart
+        while true {
+            let isLast = span >= DueMark.lastPart
+            let beginning = isLast ? Timestamp(milliseconds: .min) : end - span
+            let statement = SQLStatement(
+                Self.duePart,
+                .text(clientID),
+                .time(end),
+                .limit(DueMark.capacity),
+                .time(beginning)
+            )
+            let start = local.sinceBoot
+            do throws(StoreError) {
+                // All entries of one instant cannot be divided.
+                let limit = span > DueMark.shortestPart ? scanLimit : scanLimit * 10
+                found += try await rows([statement], by: .survey, endingAfter: limit) { _, row in
+                    DueEntry.read(&row)
+                }
+            } catch {
+                guard error.isTimeout, span > DueMark.shortestPart else { throw error }
+                span = max(span / 4, DueMark.shortestPart)
+                continue
+            }
+            found.sort { ($0.dueAt, $0.id) < ($1.dueAt, $1.id) }
+            found.removeLast(max(0, found.count - DueMark.capacity))
+            guard !isLast else { return found }
+            end = beginning
+            if local.sinceBoot - start < DueMark.limit / 4 { span *= 2 }
+        }
+    }
+}
+
+extension DueMark {
+    fileprivate static let firstPart: Duration = .seconds(60)
+    fileprivate static let shortestPart: Duration = .seconds(1)
+    /// Nothing is dead for so long.
+    fileprivate static let lastPart: Duration = .seconds(30 * 86_400)
+}
+
+extension StoreIncident {
+    fileprivate static func lookFailed(_ failure: StoreError) -> StoreIncident {
+        StoreIncident(kind: .lookFailed, text: failure.message)
     }
 }

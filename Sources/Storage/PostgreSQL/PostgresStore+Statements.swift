@@ -67,6 +67,16 @@ extension PostgresStore {
         by reader: SQLReader,
         _ read: @escaping @Sendable (_ position: Int, _ row: inout PostgresRow) throws(StoreError) -> Element
     ) async throws(StoreError) -> [Element] {
+        try await rows(statements, by: reader, endingAfter: nil, read)
+    }
+
+    /// Runs queries of which the server ends each after a limit, which can be shorter than the wait for the connection.
+    func rows<Element: Sendable>(
+        _ statements: [SQLStatement],
+        by reader: SQLReader,
+        endingAfter limit: Duration?,
+        _ read: @escaping @Sendable (_ position: Int, _ row: inout PostgresRow) throws(StoreError) -> Element
+    ) async throws(StoreError) -> [Element] {
         let (queue, timeout): (PostgresConnectionQueue, Duration?) =
             switch reader {
             case .single: (self.reader, nil)
@@ -75,7 +85,7 @@ extension PostgresStore {
             case .wholeTable: (scanner, Self.wholeTableTimeout)
             }
         return try await queue.run(timeout: timeout) { connection, deadline throws(StoreError) in
-            var batch = StatementBatch(queryUntil: deadline)
+            var batch = StatementBatch(queryUntil: deadline, endingAfter: limit)
             let first = batch.entries.count
             for statement in statements { batch.add(statement) }
             var elements: [Element] = []

@@ -39,13 +39,14 @@ package final class PostgresStore: SQLStore {
     /// The marks of the clients whose scans are slow.
     let dueMarks = Mutex<[String: DueMark]>([:])
     let slowScan: Duration
+    let scanLimit: Duration
 
     /// Connects and brings the schema up to date, or throws if that does not succeed within `timeout`.
     ///
     /// `clock` can be in use already. `timeout` is the time that a call can take before it fails with
     /// ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the
     /// backend go to the outbox. `leaseClock` replaces the database's clock in tests. After a scan that takes longer than
-    /// `slowScan` the next ones begin at a mark. `idleLimit` is the time for which the server keeps a transaction whose
+    /// `slowScan` the next ones begin at a mark, and one that takes `scanLimit` is given up. `idleLimit` is the time for which the server keeps a transaction whose
     /// next statement does not come.
     package init(
         at address: DatabaseAddress,
@@ -55,6 +56,7 @@ package final class PostgresStore: SQLStore {
         keepsNotices: Bool = false,
         leaseClock: (any TimeSource)? = nil,
         slowScan: Duration = DueMark.slowScan,
+        scanLimit: Duration = DueMark.limit,
         idleLimit: Duration = CallDeadline.idleLimit
     ) async throws(StoreError) {
         bootID = try SystemTime.requireBootID()
@@ -65,6 +67,7 @@ package final class PostgresStore: SQLStore {
         self.keepsNotices = keepsNotices
         self.leaseClock = leaseClock
         self.slowScan = slowScan
+        self.scanLimit = scanLimit
         newestServer = NewestServer()
         connector = Connector(to: address, newestServer: newestServer)
         let queue = { [connector] (name: String) in

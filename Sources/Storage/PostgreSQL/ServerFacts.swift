@@ -27,6 +27,8 @@ package struct ServerFacts: Hashable, Sendable {
     /// The rights that this user lacks on the program's tables, each as a table's name and the right.
     package var lackingRights: [String]
     package var hasAutovacuum: Bool
+    /// `true` if this user can see when the transactions of other roles began.
+    package var seesOtherSessions: Bool
     /// `true` if a completed commit survives a crash of the server.
     ///
     /// Each transaction itself asks the server to wait for that.
@@ -70,6 +72,7 @@ extension ServerFacts {
                     AND relname <> 'schema_version' AND NOT has_table_privilege(pg_class.oid, privilege)
             ),
             current_setting('autovacuum') = 'on' AND current_setting('track_counts') = 'on',
+            pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
             current_setting('fsync') = 'on',
             current_setting('max_connections')::bigint,
             EXISTS (
@@ -158,6 +161,7 @@ extension ServerFacts {
                 mayCreateSchema: row.flag(),
                 lackingRights: row.text().split(separator: ",").map { String($0.drop { $0 == " " }) },
                 hasAutovacuum: row.flag(),
+                seesOtherSessions: row.flag(),
                 isDurable: row.flag(),
                 maximumConnections: row.count()
             )

@@ -20,8 +20,20 @@ extension StoreError {
                     + "this one used them \(cause). Its results wait in memory. If a newer one runs, stop this one, "
                     + "which saves them in a spill file. Otherwise restore a backup of the schema refresh_worker."
             )
-        case "40001", "40P01", "55P03", "57014", "25P03":
+        case "40001", "40P01", "55P03":
             self.init(.busy, "Other sessions hold locks in \(database) for too long \(cause). Try again.")
+        case "57014":
+            self.init(
+                .busy,
+                "A statement took too long in \(database) \(cause). The server is overloaded, another session holds locks, "
+                    + "or an old transaction keeps dead rows in the tables: refresh-worker doctor names it. Try again."
+            )
+        case "25P03":
+            self.init(
+                .busy,
+                "\(subject) ended a transaction because this process did not go on with it \(cause). It was suspended, or "
+                    + "its machine is overloaded. Try again."
+            )
         case "53100":
             self.init(
                 .diskFull,
@@ -172,6 +184,9 @@ extension StoreError {
         error.losesConnection = true
         return error
     }
+
+    /// `true` if the server has ended a statement at its limit.
+    var isTimeout: Bool { sqlState == "57014" }
 
     /// `true` if the server's code says that the transaction has not taken place.
     ///

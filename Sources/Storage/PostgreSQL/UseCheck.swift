@@ -72,7 +72,9 @@ extension StatementBatch {
     }
 
     /// Creates a limited batch for a query that changes nothing.
-    init(queryUntil deadline: CallDeadline) { self.init(.queryLimit, .text(deadline.serverLimit)) }
+    init(queryUntil deadline: CallDeadline, endingAfter limit: Duration? = nil) {
+        self.init(.queryLimit, .text(deadline.serverLimit(atMost: limit)))
+    }
 
     var useCheckPosition: Int? { entries.firstIndex { $0.query.preparedName == SQLQuery.checkUse.preparedName } }
 }

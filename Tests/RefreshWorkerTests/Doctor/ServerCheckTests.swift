@@ -26,6 +26,7 @@ struct ServerCheckTests {
             mayCreateSchema: true,
             lackingRights: [],
             hasAutovacuum: true,
+            seesOtherSessions: true,
             isDurable: true,
             maximumConnections: 100
         )
@@ -79,6 +80,13 @@ struct ServerCheckTests {
         let checks = try Self.check(Self.facts { $0.isolation = "serializable" })
         let settings = try #require(checks.first { $0.name == "database settings" })
         #expect(settings.severity == .ok && settings.text.contains("isolation is serializable: the worker asks for"))
+    }
+
+    @Test("a user who cannot see the transactions of others learns what to grant, which is no fault")
+    func otherSessions() throws {
+        let checks = try Self.check(Self.facts { $0.seesOtherSessions = false })
+        let vacuum = try #require(checks.first { $0.name == "autovacuum" })
+        #expect(vacuum.severity == .ok && vacuum.text.contains("GRANT pg_read_all_stats TO worker"))
     }
 
     @Test("each fault is reported with advice", arguments: 0..<12)

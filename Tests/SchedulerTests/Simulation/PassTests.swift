@@ -41,6 +41,20 @@ struct PassTests {
         #expect(fixture.google.accounts.values.allSatisfy { $0.requestTimes.count == 1 }, "one attempt each")
     }
 
+    @Test("A pass waits for the grants that a full look finds, and reports a look that fails")
+    func fullLook() async throws {
+        let fixture = try EngineFixture(seed: 73)
+        try await fixture.add(0..<150)
+        fixture.store.hideGrants(lookFailsWith: .busy)
+        let error = await #expect(throws: StoreError.self) {
+            try await fixture.engine(maxRate: 100_000).runPass(within: .seconds(300))
+        }
+        #expect(error?.code == .busy)
+        fixture.store.hideGrants()
+        let summary = try await fixture.engine(maxRate: 100_000).runPass(within: .seconds(300))
+        #expect(summary.due == 150 && summary.refreshed == 150)
+    }
+
     @Test("After a final verdict for each grant no work remains, and a second pass finds none due")
     func final() async throws {
         let fixture = try EngineFixture(seed: 71)

@@ -97,8 +97,17 @@ extension Doctor {
     }
 
     private static func autovacuum(_ facts: ServerFacts) -> Check {
-        guard !facts.hasAutovacuum else { return .ok("on") }
-        return .warning("off: the tables grow with every refresh", "set autovacuum = on and track_counts = on there")
+        guard facts.hasAutovacuum else {
+            return .warning(
+                "off: the tables grow with every refresh",
+                "set autovacuum = on and track_counts = on there"
+            )
+        }
+        guard !facts.seesOtherSessions else { return .ok("on") }
+        return .ok(
+            "on; old transactions of other users, which keep dead rows, cannot be seen: GRANT pg_read_all_stats TO "
+                + "\(facts.user)"
+        )
     }
 
     private static func connectionLimit(_ facts: ServerFacts) -> Check {

@@ -44,6 +44,7 @@ extension CommandContext {
         if includesSlowParts { snapshot.keysInUse = try await store.keysInUse() }
         addKeyRing(to: &snapshot)
         try await addDatabase(to: &snapshot, asksServer: includesSlowParts)
+        snapshot.oldestTransaction = try await store.oldestTransaction()
         snapshot.movedTo = try await store.movedTo
         snapshot.spilledFiles = await spilledFiles()
         // Another configuration can be that of another installation.
