@@ -152,7 +152,7 @@ struct PostgresDueMarkTests {
         }
     }
 
-    @Test("With two million dead entries and an open snapshot a scan takes less than 50 ms")
+    @Test("With two million dead entries and an open snapshot a scan reads beside them after the first one")
     func deadEntries() async throws {
         try await PostgresServer.withDatabase { url in
             let store = try await PostgresStore.open(url: url, timeout: .seconds(120))
@@ -200,7 +200,8 @@ struct PostgresDueMarkTests {
             let fastest = try #require(spans.min())
             print("a scan over two million dead entries: first \(spans[0]), then \(spans.dropFirst())")
             #expect(spans[0] > DueMark.slowScan, "the dead entries slow a scan from the beginning down")
-            #expect(fastest < .milliseconds(50))
+            // On an idle machine the first takes half a second, and the others a few milliseconds.
+            #expect(fastest * 4 < spans[0])
             try await store.add([try Sample.grant(3, dueAt: now - .seconds(2_900))])
             try await poll { try await Self.due(store, by: now) == [3, 1] }
 

@@ -161,7 +161,7 @@ struct SecretsManagerImportTests {
 
 @Suite("Replacing by secrets of AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerReplacementTests {
-    /// A case; times are seconds from the manual clock's start, when the grant was stored here.
+    /// A case; times are seconds from the manual clock's start, the date of the secret that was stored here.
     struct Case: CustomTestStringConvertible {
         let testDescription: String
         var createdAt: Int64?
@@ -186,10 +186,10 @@ struct SecretsManagerReplacementTests {
     func dates(of one: Case) async throws {
         let fixture = try SecretsManagerFixture()
         let start = fixture.imports.time.now
-        fixture.put("gmail/user/a", try secretText("a"))
+        func seconds(_ offset: Int64) -> Double { Double((start + .seconds(offset)).milliseconds) / 1000 }
+        fixture.put("gmail/user/a", try secretText("a", ["created_at": seconds(0)]), storedAt: seconds(0))
         try await fixture.runImport()
         fixture.imports.time.advance(by: .seconds(1000))
-        func seconds(_ offset: Int64) -> Double { Double((start + .seconds(offset)).milliseconds) / 1000 }
         let text = try secretText("a", ["refresh_token": "1//other", "created_at": one.createdAt.map { seconds($0) }])
         fixture.put("gmail/user/a", text, storedAt: seconds(one.versionAt))
         let tally = try await fixture.runImport(.replaceOlder)
