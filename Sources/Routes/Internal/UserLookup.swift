@@ -36,29 +36,30 @@ struct UserLookup: Sendable {
                 guard service.users == .everything || grant.map({ service.users.covers($0.userID) }) ?? false else {
                     throw APIError.foreignUser
                 }
-                return try await found(grant, text, for: service)
+                return try await found(grant, text, for: service, presenting: request.credential)
             }
             let text = try userText(in: fields)
             let user = text.hasPrefix(Service.handlePrefix) ? try services.user(ofHandle: text) ?? text : text
             if service.users.covers(user), let grant = try await store.grant(ofUser: user) {
-                return try await found(grant, user, for: service)
+                return try await found(grant, user, for: service, presenting: request.credential)
             }
             let grants = user.contains("@") ? try await store.grants(ofEmail: user, atMost: Self.pageSize) : []
             let seen = grants.filter { service.users.covers($0.userID) }
             if seen.count > 1 { return ("listed", nil, .list(seen, filter: nil, next: nil)) }
             guard !seen.isEmpty || service.users.covers(user) else { throw APIError.foreignUser }
-            return try await found(seen.first, user, for: service)
+            return try await found(seen.first, user, for: service, presenting: request.credential)
         }
     }
 
     private func found(
         _ grant: Grant?,
         _ text: String,
-        for service: Service
+        for service: Service,
+        presenting credential: Secret
     ) async throws -> Found<StatusPage.Lookup> {
         guard let grant else { return ("not_found", nil, .unknownUser(text)) }
         let history = try await store.events(of: grant.id, atMost: Self.maximumHistory)
-        let buttons = try SealedChange.all(of: grant, for: service)
+        let buttons = try SealedChange.all(of: grant, for: service, presenting: credential)
         return ("found", grant.id, .found(grant, history: history, buttons: buttons))
     }
 
@@ -79,7 +80,9 @@ struct UserLookup: Sendable {
     func change(_ request: ServerRequest, by administration: AdministrationHandler) async throws(APIError) -> GrantID {
         let (service, change, user) = try await answer(request) { service -> Found<(Service, SealedChange, String)> in
             try request.form.checkNames(["change"])
-            let change = try request.form.only("change").flatMap { try SealedChange($0, by: service) }
+            let change = try request.form.only("change").flatMap { text in
+                try SealedChange(text, by: service, presenting: request.credential)
+            }
             guard let change else { throw APIError.foreignForm }
             guard let grant = try await store.grant(change.grant) else { throw APIError.oldPage }
             return ("confirmed", grant.id, (service, change, grant.userID))
@@ -141,7 +144,8 @@ struct UserLookup: Sendable {
 
 /// A change of a grant that a button of the page stands for.
 ///
-/// It is sealed for one operator, as a handle is, so that no other site can make a form with it.
+/// It is sealed with the operator's credential, so that no other site can make a form with it. The credential's hash
+/// would not do: whoever can read the services file has that.
 private struct SealedChange {
     let operation: AdministrationHandler.Operation
     let grant: GrantID
@@ -149,19 +153,24 @@ private struct SealedChange {
     private let version: String
 
     /// Returns the texts of the buttons that make sense for a grant, for an operator who may manage it.
-    static func all(of grant: Grant, for service: Service) throws -> [StatusPage.Change: String] {
+    static func all(
+        of grant: Grant,
+        for service: Service,
+        presenting credential: Secret
+    ) throws -> [StatusPage.Change: String] {
         guard service.isManager, grant.state != .disconnected else { return [:] }
         return try StatusPage.Change.allCases.reduce(into: [:]) { buttons, change in
             guard change == .disconnect || !grant.state.endsRefreshes else { return }
-            let sealed = try key(of: service).seal("\(change.rawValue) \(grant.version)")
+            let sealed = try key(of: service, credential).seal("\(change.rawValue) \(grant.version)")
             buttons[change] = Base64URL.encode(sealed)
         }
     }
 
     /// Opens a text of the page, or returns `nil` for any other text.
-    init?(_ text: String, by service: Service) throws {
+    init?(_ text: String, by service: Service, presenting credential: Secret) throws {
         guard service.isManager, let sealed = Base64URL.decode(text[...]),
-            let parts = try Self.key(of: service).open(sealed)?.split(separator: " ", maxSplits: 1), parts.count == 2,
+            let parts = try Self.key(of: service, credential).open(sealed)?.split(separator: " ", maxSplits: 1),
+            parts.count == 2,
             let operation = AdministrationHandler.Operation(rawValue: String(parts[0])),
             let grant = GrantID(String(parts[1].prefix { $0 != " " }))
         else { return nil }
@@ -174,8 +183,17 @@ private struct SealedChange {
     }
 
     /// No service has a name with a space, so that a handle is never a change.
-    private static func key(of service: Service) -> TextSealingKey {
-        TextSealingKey(from: Secret(utf8: service.credentialHash), owner: "changes by \(service.name)")
+    private static func key(of service: Service, _ credential: Secret) -> TextSealingKey {
+        TextSealingKey(from: credential, owner: "changes by \(service.name)")
+    }
+}
+
+extension ServerRequest {
+    /// The credential that a request of a known service presents.
+    fileprivate var credential: Secret {
+        if let token = BearerToken(of: self).text { return Secret(token) }
+        guard case .present(_, let password) = BasicCredentials(of: self) else { return Secret("") }
+        return Secret(password)
     }
 }
 

@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Foundation
 import GoogleOAuth
 import Scheduler
@@ -282,7 +283,11 @@ struct UserLookupTests {
         let forms = [
             "change=", "change=disconnect", "change=\(button.dropLast())", "change=\(button)&change=\(button)",
         ]
-        for form in forms + ["change=\(handle.dropFirst(4))"] {
+        // Whoever can read the services file has the hash of the credential.
+        let grant = try #require(try await fixture.store.grant(id))
+        let hashKey = TextSealingKey(from: Secret(utf8: boss.credentialHash), owner: "changes by boss")
+        let forged = Base64URL.encode(try hashKey.seal("disconnect \(grant.version)"))
+        for form in forms + ["change=\(handle.dropFirst(4))", "change=\(forged)"] {
             #expect(try await post(form, Self.boss).status == 403, "\(form)")
         }
         for other in [Self.jane, Self.joe, "Bearer \(VendingFixture.managerCredential)"] {
