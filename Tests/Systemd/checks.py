@@ -306,11 +306,16 @@ def key_credential(it):
 
 @check("the key ring as an encrypted credential, whose file this machine alone can open")
 def encrypted_key_credential(it):
-    it.documented("systemd-creds encrypt --name=key-ring /etc/refresh-worker/keys /etc/refresh-worker/keys.cred")
-    assert it.machine.run("grep", "-qF", it.machine.read(KEYS).split()[-1], f"{KEYS}.cred").returncode == 1, (
+    sealed = "/etc/credstore.encrypted/refresh-worker.key-ring"
+    it.documented("install -d -m 700 /etc/credstore.encrypted")
+    it.documented(
+        "runuser -u refresh-worker -- cat /etc/refresh-worker/keys |\n"
+        f"        systemd-creds encrypt --name=key-ring - {sealed}"
+    )
+    assert it.machine.run("grep", "-qF", it.machine.read(KEYS).split()[-1], sealed).returncode == 1, (
         "the file does not show the key"
     )
-    refresh_with(it, "LoadCredentialEncrypted=key-ring:/etc/refresh-worker/keys.cred")
+    refresh_with(it, f"LoadCredentialEncrypted=key-ring:{sealed}")
 
 
 def refresh_with(it, credential):
@@ -398,8 +403,7 @@ def full_log(it):
 @check("a backup is restored as docs/operate.md says")
 def restore(it):
     it.documented("systemctl stop refresh-worker.socket refresh-worker refresh-worker-once.timer")
-    it.documented("rm -f /var/lib/refresh-worker/grants.sqlite-wal /var/lib/refresh-worker/grants.sqlite-shm")
-    it.shell("cd /var/lib/refresh-worker && tar --extract --file backup.tar --directory /")
+    it.documented("refresh-worker restore /var/lib/refresh-worker/backup.tar")
     it.call("systemctl", "start", SERVICE)
     it.wait_active()
     assert len(it.grants()) == 20, "every grant of the backup is restored"

@@ -5,7 +5,7 @@ extension Command {
         var program = runWorker
         program.subcommands = [
             grants, users, printToken, services, keys, notices, googleEvents, showStatus, runDoctor,
-            backUp, store, results, showVersion, showHelp,
+            backUp, restore, store, results, showVersion, showHelp,
         ]
         return program
     }()

@@ -114,8 +114,14 @@ extension SQLiteStore {
         )
     }
 
+    /// `true` if a process has the database open. This process must not.
+    package static func isInUse(_ path: String) -> Bool {
+        let path = DatabaseFile.resolved(path)
+        return [path, path + "-shm"].contains { DatabaseFile.isLocked($0) }
+    }
+
     /// `true` if two checks of a file have found the same problem.
-    static func isDamaged(_ path: String) -> Bool {
+    package static func isDamaged(_ path: String) -> Bool {
         guard DatabaseFile.exists(path) else { return false }
         do {
             return try !lastingProblems(of: path).isEmpty

@@ -41,23 +41,25 @@ def scenario(fixture):
     sealed_beside_credentials(fixture, etc, archives, key)
     without_hard_links(etc, archives)
     before = modes(machine)
+    running(fixture, etc, whole)
     copy = shutil.copy(etc / "keys", fixture.folder / "copy-of-keys")
 
     worker.kill()
     worker.wait(timeout=60)
-    lose(machine)
-    restore(whole)
+    lose(machine, etc, state)
+    restore(etc, whole)
     after = modes(machine)
     for path in ("etc/keys", "etc/jwt", "etc/worker.conf", "state/grants.sqlite"):
         assert after[path] == before[path], f"{path} has the same mode and owner"
     continues(fixture, etc)
 
-    lose(machine)
-    restore(open_files)
+    lose(machine, etc, state)
+    restore(etc, open_files, missing=[etc / "keys", etc / "jwt"])
     missing = run(etc, "token", "user0@example.com", expect=78).stderr
     assert str(etc / "keys") in missing, "the error names the key ring, which the nightly archive lacks"
     shutil.copy(copy, etc / "keys")
     (etc / "jwt").write_text(JWT_SECRET)
+    (etc / "jwt").chmod(0o600)
     continues(fixture, etc)
     return f"{whole.stat().st_size // 1024} KiB restored twice"
 
@@ -137,13 +139,33 @@ def modes(machine):
     }
 
 
-def lose(machine):
+def running(fixture, etc, archive):
+    """A worker's database is not replaced."""
+    refused = run(etc, "restore", archive, expect=75).stderr
+    assert "has the database" in refused and "systemctl stop" in refused, refused
+    before = refreshed(fixture)
+    wait_for(lambda: refreshed(fixture) > before, 60, "the worker goes on")
+
+
+def lose(machine, *folders):
     shutil.rmtree(machine)
+    for folder in folders:
+        folder.mkdir(parents=True)
 
 
-def restore(archive):
-    """The line of docs/operate.md."""
-    subprocess.run(["tar", "--extract", "--file", archive, "--directory", "/"], check=True)
+def restore(etc, archive, missing=()):
+    """As docs/operate.md says, on a machine with a new configuration file."""
+    (etc / "worker.conf").write_text("")
+    (etc / "worker.conf").chmod(0o644)
+    done = subprocess.run(
+        [WORKER, "--config", etc / "worker.conf", "--database", etc.parent / "state" / "grants.sqlite",
+         "--key-file", etc / "keys", "--jwt-secret-file", etc / "jwt", "restore", archive],
+        capture_output=True, text=True, timeout=60, env={"PATH": os.environ["PATH"]},
+    )
+    assert done.returncode == (78 if missing else 0), f"it ends as the doctor does: {done.stdout}{done.stderr}"
+    assert "restored " in done.stdout and "database content" in done.stdout, f"it reports as the doctor: {done.stdout}"
+    named = [line.split(".")[0] for line in done.stdout.splitlines() if line.startswith("missing: ")]
+    assert named == [f"missing: {path}" for path in missing], f"it names what is missing: {done.stdout}"
 
 
 def continues(fixture, etc):

@@ -118,7 +118,7 @@ struct BackupSeries {
         return (stamp, name.dropFirst(beginning.count))
     }
 
-    private static func stamp(_ time: Timestamp) -> Substring {
+    static func stamp(_ time: Timestamp) -> Substring {
         Substring(time.iso8601Seconds.filter { $0 != "-" && $0 != ":" })
     }
 }

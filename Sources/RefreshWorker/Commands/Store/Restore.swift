@@ -1,0 +1,179 @@
+import Base
+import Glibc
+import Storage
+
+extension Command {
+    /// `restore FILE`: puts a backup in place of the database.
+    static let restore = Command(
+        words: ["restore"],
+        summary: "put a backup in place, while no worker runs",
+        discussion: """
+            Takes an archive of 'backup --archive', or a plain copy of 'backup', which goes to the configured database. \
+            It first checks the whole file, and refuses while a process has the database open. It then puts each file in \
+            its place with its mode, for the user that runs the command, which for root is the service's.
+
+            A former database is kept: it and its log move into a folder former-TIME beside it. A former configuration \
+            file gets that ending. Any other file that exists and differs stays as it is, above all the key ring.
+
+            It says which files are missing, and ends as 'doctor' does. docs/operate.md#back-up-and-restore has the steps.
+            """,
+        operands: [.file("the backup")],
+        settings: Setting.Name.allCases.filter { $0 != .runOnce },
+        examples: [
+            "refresh-worker restore /var/lib/refresh-worker/backup.tar": "after the worker was stopped"
+        ],
+        exitCodes: .ofDatabase(.badData, .inputUnreadable, .cannotCreate, .peerUnreachable)
+    ) { arguments, context in
+        guard let database = context.configuration.database.file else {
+            throw CommandError(
+                .configuration,
+                "\(context.configuration.database) is on a PostgreSQL server: restore it with pg_restore"
+            )
+        }
+        let lines = try await BlockingCallQueue.files.run {
+            try Restoration(of: arguments.operand, database: database, context: context).run()
+        }
+        for line in lines { Output.standard.line(line) }
+        // The configuration of the backup.
+        let restored = CommandContext(configuration: try Configuration(context.inputs), inputs: context.inputs)
+        for line in restored.missingFiles { Output.standard.line(line) }
+        return try await restored.run(CommandArguments(command: .runDoctor))
+    }
+}
+
+/// Puts the files of a backup in place.
+///
+/// Everything that can fail comes before the first change: the archive is checked, and its files are written under
+/// other names. Then the former ones are renamed, and the new ones get their names.
+private struct Restoration {
+    private typealias Entry = ArchiveReader.Entry
+
+    private let archive: ArchiveReader
+    private let entries: [Entry]
+    private let configurationFile: String
+    /// The files that root restores: those of its own configuration.
+    private let ownFiles: Set<String>
+    private let time: String
+    private let ending: String
+
+    init(of file: String, database: String, context: CommandContext) throws {
+        archive = try ArchiveReader(file)
+        entries = try archive.entries(database: database)
+        let configuration = context.configuration
+        configurationFile = configuration.configurationFile ?? Installation.file
+        let (open, secret, _) = configuration.restoredFiles(credentialsDirectory: nil)
+        ownFiles = Set([database, configurationFile] + open + secret)
+        time = "\(BackupSeries.stamp(context.time.now))"
+        ending = ".restoring-" + String(SystemRandom().nextBits(), radix: 16)
+    }
+
+    /// Restores, and returns what to tell.
+    func run() throws -> [String] {
+        let database = entries[0]
+        guard isAllowed(database) else {
+            throw CommandError(
+                .configuration,
+                "\(archive.path) has the database \(database.path), and the configuration names another one: name it with --database"
+            )
+        }
+        try refuseIfInUse(database.path)
+        var lines: [String] = []
+        var written: [Entry] = []
+        defer { for entry in entries { unsafe unlink(entry.path + ending) } }
+        for entry in entries {
+            do {
+                guard try !isKept(entry, &lines) else { continue }
+                try archive.write(entry, to: entry.path + ending)
+                written.append(entry)
+            } catch let error as SystemCallError where entry != database {
+                lines.append(
+                    "not restored: \(entry.path), which belonged to \(entry.owner): \(error.reason). \(advice(entry))"
+                )
+            } catch let error as SystemCallError {
+                throw CommandError(.cannotCreate, "\(entry.path) cannot be written: \(error); nothing was changed")
+            }
+        }
+        let copy = database.path + ending
+        guard FileStatus.schema(ofDatabaseFile: copy) != nil, !SQLiteStore.isDamaged(copy) else {
+            throw CommandError(
+                .badData,
+                "the database in \(archive.path) is damaged; nothing was changed: take an older backup"
+            )
+        }
+        try refuseIfInUse(database.path)
+        for entry in written {
+            if let former = try moveAway(entry.path, isDatabase: entry == database) {
+                lines.append("kept what was there as \(former)")
+            }
+            try Folder.publish(entry.path + ending, as: entry.path)
+            lines.append("restored \(entry.path), \(entry.size.inBytes)")
+        }
+        return lines
+    }
+
+    /// Root restores no other file: the archive can be of a user who should not choose what root writes.
+    private func isAllowed(_ entry: Entry) -> Bool { geteuid() != 0 || ownFiles.contains(entry.path) }
+
+    /// `true` for a file that stays as it is, or is no part of the installation.
+    private func isKept(_ entry: Entry, _ lines: inout [String]) throws -> Bool {
+        guard isAllowed(entry) else {
+            lines.append("not restored: \(entry.path), which the configuration does not name. \(advice(entry))")
+            return true
+        }
+        guard entry != entries[0], try FileStatus.of(entry.path) != nil else { return false }
+        if try archive.holds(entry, sameAs: entry.path) { return true }
+        guard entry.path != configurationFile else { return false }
+        lines.append("kept \(entry.path), which differs from the one in the backup. \(advice(entry))")
+        return true
+    }
+
+    private func advice(_ entry: Entry) -> String {
+        "To see that: tar --extract --to-stdout --file \(archive.path.shellWord) \(entry.path.dropFirst())"
+    }
+
+    private func refuseIfInUse(_ database: String) throws {
+        guard !SQLiteStore.isInUse(database) else {
+            throw CommandError(
+                .leftForLater,
+                """
+                a process has the database \(database) open; nothing was changed. Stop the worker first: systemctl stop \
+                refresh-worker.socket refresh-worker refresh-worker-once.timer
+                """
+            )
+        }
+    }
+
+    /// Moves a former file away, and returns its new place.
+    private func moveAway(_ path: String, isDatabase: Bool) throws -> String? {
+        guard isDatabase else { return try rename(path, to: "\(path).former-\(time)") }
+        let former = ["", "-wal", "-shm", "-journal"].map { path + $0 }.filter { FileIdentity(path: $0) != nil }
+        guard !former.isEmpty else { return nil }
+        let folder = "\(path.parentFolder)/former-\(time)"
+        guard unsafe mkdir(folder, 0o700) == 0 else { throw SystemCallError(call: "mkdir of \(folder)", code: errno) }
+        for file in former { _ = try rename(file, to: "\(folder)/\(file.fileName)") }
+        return "\(folder)/\(path.fileName)"
+    }
+
+    private func rename(_ path: String, to target: String) throws(SystemCallError) -> String? {
+        guard unsafe Glibc.rename(path, target) == 0 else {
+            guard errno == ENOENT else { throw SystemCallError(call: "rename of \(path)", code: errno) }
+            return nil
+        }
+        try Folder.synchronize(of: target)
+        return target
+    }
+}
+
+extension CommandContext {
+    /// What a worker needs and does not find.
+    fileprivate var missingFiles: [String] {
+        let (open, secret, _) = configuration.restoredFiles(credentialsDirectory: inputs.credentialsDirectory)
+        let missing = (secret + open).filter { !inputs.files.exists($0) && $0 != configuration.serviceKeyRing }
+        let user = FileOwner.nameOfCurrentUser
+        return missing.map { file in
+            let mode = secret.contains(file) ? "600" : "644"
+            return
+                "missing: \(file). From your copy, as root: install -o \(user) -g \(user) -m \(mode) COPY \(file.shellWord)"
+        }
+    }
+}
