@@ -52,8 +52,7 @@ extension RefreshRules {
                     kind: .grantsInDoubt,
                     text: """
                     the token endpoint refuses more grants than usual: each is confirmed for up to 50 minutes before it \
-                    ends; see \
-                    docs/runbook.md#google-refuses-many-grants
+                    ends; see docs/runbook.md#google-refuses-many-grants
                     """
                 )
             }
