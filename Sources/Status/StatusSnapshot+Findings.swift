@@ -47,9 +47,10 @@ extension StatusSnapshot {
         let clients = allClients
         let found =
             processFindings + workerFindings + clients.flatMap(findings) + keyFindings + grantFindings(clients)
-            + deliveryFindings + machineFindings + testingFindings
+            + deliveryFindings + machineFindings + testingFindings + incidentFindings
         let alarms = process.alarms.filter { alarm in
             !hasEnded(alarm) && alarm.kind != .projectInTesting
+                && !found.contains { $0.kind == alarm.kind.rawValue && ($0.client ?? "") == alarm.client }
                 && !found.contains { finding in
                     Finding.Kind(rawValue: finding.kind)?.covers.contains(alarm.kind) == true
                         && (finding.client ?? alarm.client) == alarm.client
@@ -288,6 +289,11 @@ extension StatusSnapshot {
         grants.projectsInTesting.map { project in
             finding(.projectInTesting, project.text, client: project.client, count: project.count)
         }
+    }
+
+    /// The same as the alarms that a worker raises about the database.
+    private var incidentFindings: [Finding] {
+        incidents.compactMap { incident in incident.alarm.map { finding($0, incident.text) } }
     }
 
     /// Returns what an alarm of this kind says, although no process has raised it.

@@ -44,6 +44,8 @@ package struct StatusSnapshot: Sendable {
     package var databaseBytes: Int64 = 0
     /// The version of the database's tables, or `nil` if it could not be read.
     package var schema: Int?
+    /// What the opening of the database and a count of its rows have found.
+    package var incidents: [StoreIncident] = []
     /// The transaction that keeps the most dead rows in a server's tables, if one is known.
     package var oldestTransaction: OldTransaction?
     /// The free bytes on the disk of the database, or `nil` for a server.

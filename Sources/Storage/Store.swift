@@ -141,6 +141,9 @@ package protocol Store: Sendable {
     /// user can see it.
     func oldestTransaction() async throws -> OldTransaction?
 
+    /// Returns the incidents that ``takeIncidents()`` has not returned, and leaves them to it.
+    func pendingIncidents() -> [StoreIncident]
+
     /// Returns the incidents since the last call, each once.
     func takeIncidents() -> [StoreIncident]
 
@@ -252,6 +255,8 @@ extension Store {
     package func finishLook(ofClient _: String) async throws {}
 
     package func oldestTransaction() async throws -> OldTransaction? { nil }
+
+    package func pendingIncidents() -> [StoreIncident] { [] }
 
     package func takeIncidents() -> [StoreIncident] { [] }
 }

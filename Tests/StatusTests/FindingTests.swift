@@ -250,6 +250,21 @@ struct FindingTests {
             ),
             ("a standby's query", observed { $0.oldestTransaction = transaction(count: 1_000_000) }, []),
             ("forgotten slot", observed { $0.oldestTransaction = transaction(count: 1_000_001) }, ["old_transaction"]),
+            (
+                "rows that are gone", observed { $0.incidents = [.rowsLost("2 grants of 3")] },
+                ["database_rows_lost"]
+            ),
+            (
+                "rows that are gone, with the worker's alarm",
+                observed {
+                    $0.incidents = [.rowsLost("2 grants of 3")]
+                    $0.process.alarms = [alarm(.databaseRowsLost)]
+                }, ["database_rows_lost"]
+            ),
+            (
+                "a repaired database", observed { $0.incidents = [StoreIncident(kind: .sequencesMoved, text: "")] },
+                []
+            ),
             ("alarm", observed { $0.process.alarms = [alarm(.refreshLoop)] }, ["refresh_loop"]),
             (
                 "an alarm that says the same",

@@ -213,3 +213,41 @@ struct PostgresServersTests {
         }
     }
 }
+
+@Suite("A copy of a database within its server", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
+struct PostgresCopyTests {
+    @Test("is reported until a worker has used it, and the original is not")
+    func copy() async throws {
+        let key = try #require(KeyID(Sample.key))
+        let report = WorkerReport(id: "w", keyIDs: [key], sealingKeyID: key)
+        try await PostgresServer.withDatabase { url in
+            let first = try await PostgresStore.open(url: url)
+            #expect(first.pendingIncidents().isEmpty)
+            _ = try await first.report(report)
+            await first.close()
+
+            let original = try #require(url.reveal().firstMatch(of: /test_\w+/)?.0)
+            let copy = "\(original)_copy"
+            let admin = try #require(PostgresServer.url)
+            try await PostgresServer.endSessions(of: url)
+            try await PostgresServer.run("CREATE DATABASE \(copy) TEMPLATE \(original)", on: admin)
+            let copyURL = Secret(url.reveal().replacing(original, with: copy))
+            // A command only looks at it. A worker raises the alarm, and then uses it.
+            let command = try await PostgresStore.open(url: copyURL)
+            #expect(command.pendingIncidents().map(\.kind) == [.clusterReplaced])
+            #expect(command.pendingIncidents().first?.text.contains("another database of the same server") == true)
+            await command.close()
+            let worker = try await PostgresStore.open(url: copyURL)
+            _ = try await worker.report(report)
+            #expect(worker.takeIncidents().map(\.kind) == [.clusterReplaced])
+            _ = try await worker.report(report)
+            await worker.close()
+            for database in [url, copyURL] {
+                let later = try await PostgresStore.open(url: database)
+                #expect(later.pendingIncidents().isEmpty)
+                await later.close()
+            }
+            try await PostgresServer.run("DROP DATABASE \(copy) WITH (FORCE)", on: admin)
+        }
+    }
+}

@@ -94,6 +94,7 @@ struct PostgresUseTests {
             DELETE FROM refresh_worker.grants
             """,
             "TRUNCATE refresh_worker.grant_counts",
+            "UPDATE refresh_worker.grant_schedule SET due_at = NULL",
         ]
     )
     func rowsLost(statement: String) async throws {

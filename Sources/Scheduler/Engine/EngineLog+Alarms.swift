@@ -84,13 +84,10 @@ extension EngineLog {
 
     /// An incident that a store reports once, or missing rows, which are reported until they are back.
     package func incident(_ incident: StoreIncident) {
-        switch incident.kind {
-        case .failedOver: raise(.databaseFailedOver, incident.text)
-        case .clusterReplaced: raise(.databaseReplaced, incident.text)
-        case .tablesLost: raise(.databaseTablesLost, incident.text)
-        case .rowsLost: raise(.databaseRowsLost, incident.text, repeats: false)
-        case .sequencesMoved: diagnostics.warning("the database was repaired", ["what": incident.text])
-        case .lookFailed:
+        if let kind = incident.alarm { return raise(kind, incident.text, repeats: kind != .databaseRowsLost) }
+        if incident.kind == .sequencesMoved {
+            diagnostics.warning("the database was repaired", ["what": incident.text])
+        } else {
             diagnostics.warning(
                 "the grants that are due for long could not be read; this is tried again",
                 ["error": incident.text]
@@ -207,6 +204,19 @@ extension MetricsEvent {
             line.fraction("ceiling", ceiling, "requests a second now allowed")
             line.milliseconds("paused_ms", paused, "without requests, from now; 0 for no pause")
             line.text("reason", reason, "the reason for the change")
+        }
+    }
+}
+
+extension StoreIncident {
+    /// The alarm that it is, or `nil` if nobody has to act on it.
+    package var alarm: AlarmKind? {
+        switch kind {
+        case .failedOver: .databaseFailedOver
+        case .clusterReplaced: .databaseReplaced
+        case .tablesLost: .databaseTablesLost
+        case .rowsLost: .databaseRowsLost
+        case .sequencesMoved, .lookFailed: nil
         }
     }
 }

@@ -10,6 +10,8 @@ final class NewestServer: Sendable {
         var newest: ServerIdentity?
         /// `true` if the `meta` table does not have the newest server yet.
         var isUnrecorded = false
+        /// The database within its cluster, until `meta` has it.
+        var unrecordedDatabase: Int64?
         /// The random id that the schema got when it was created.
         var storeID: String?
         var incidents: [StoreIncident] = []
@@ -69,6 +71,18 @@ final class NewestServer: Sendable {
         }
     }
 
+    /// Compares the database with the one of the last use, as `meta` says.
+    ///
+    /// `CREATE DATABASE … TEMPLATE` copies a database within its cluster, and a dump can be restored there: only the
+    /// number of the database differs.
+    func compare(recordedDatabase recorded: Int64?, with current: Int64, at database: String) {
+        guard recorded != current else { return }
+        state.withLock { state in
+            state.unrecordedDatabase = current
+            if let recorded { state.incidents.append(.databaseCopied(from: recorded, to: current, at: database)) }
+        }
+    }
+
     /// `true` if a connection to this server can be used.
     ///
     /// A server that does not identify itself is admitted.
@@ -79,6 +93,11 @@ final class NewestServer: Sendable {
 
     /// The newest server, if the database does not have it yet and all incidents about it have been reported.
     var unrecorded: ServerIdentity? { state.withLock { $0.isUnrecorded && $0.incidents.isEmpty ? $0.newest : nil } }
+
+    /// The number of the database, if `meta` does not have it yet and all incidents about it have been reported.
+    var unrecordedDatabase: Int64? { state.withLock { $0.incidents.isEmpty ? $0.unrecordedDatabase : nil } }
+
+    func markDatabaseRecorded() { state.withLock { $0.unrecordedDatabase = nil } }
 
     func markRecorded(_ identity: ServerIdentity) {
         state.withLock { if $0.newest == identity { $0.isUnrecorded = false } }
@@ -97,6 +116,8 @@ final class NewestServer: Sendable {
     func recordFoundTables() { state.withLock { $0.hasLostTables = false } }
 
     func record(_ incident: StoreIncident) { state.withLock { $0.incidents.append(incident) } }
+
+    var incidents: [StoreIncident] { state.withLock(\.incidents) }
 
     /// The incidents since the last call.
     func takeIncidents() -> [StoreIncident] {
@@ -130,6 +151,17 @@ extension StoreIncident {
                 \(database) was last used in another cluster (system identifier \(former.system), now \(identity.system)), as \
                 after pg_upgrade or a restore. If it was restored, tokens that were rotated after the backup are lost; make sure \
                 that no worker uses the former server
+                """
+        )
+    }
+
+    static func databaseCopied(from former: Int64, to current: Int64, at database: String) -> StoreIncident {
+        StoreIncident(
+            kind: .clusterReplaced,
+            text: """
+                \(database) was last used as another database of the same server (oid \(former), now \(current)), as after a \
+                copy or a restore. Tokens that were rotated since then are not in it; make sure that no worker uses the other \
+                database
                 """
         )
     }
@@ -205,7 +237,17 @@ extension ServerIdentity {
 extension SQLQuery {
     fileprivate static let readServerNotes = SQLQuery(
         "server and store id",
-        "SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id')"
+        """
+        SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id', 'database')
+        UNION ALL SELECT 'current_database', oid::text FROM pg_catalog.pg_database WHERE datname = current_database()
+        """
+    )
+    static let recordDatabase = SQLQuery(
+        "record database",
+        """
+        INSERT INTO refresh_worker.meta (key, value) VALUES ('database', $1)
+        ON CONFLICT (key) DO UPDATE SET value = excluded.value
+        """
     )
     /// Stores the server, unless another worker has recorded a higher timeline of the same cluster.
     static let recordServer = SQLQuery(
@@ -226,12 +268,19 @@ extension PostgresStore {
             notes[row.text()] = row.text()
         }
         newestServer.storeID = notes["store_id"]
-        guard let identity = connection.identity, let recorded = notes["server"].flatMap({ ServerIdentity($0) }) else {
-            return
+        let recorded = notes["server"].flatMap { ServerIdentity($0) }
+        if let current = notes["current_database"].flatMap({ Int64($0) }) {
+            // Another cluster has other numbers anyway, and is an incident of its own.
+            let isSameCluster = connection.identity == nil || connection.identity?.system == recorded?.system
+            let former = isSameCluster ? notes["database"].flatMap { Int64($0) } : nil
+            newestServer.compare(recordedDatabase: former, with: current, at: connection.database)
         }
+        guard let identity = connection.identity, let recorded else { return }
         let failure = newestServer.compare(recorded: recorded, with: identity, at: connection.database)
         if let failure { throw failure }
     }
+
+    package func pendingIncidents() -> [StoreIncident] { newestServer.incidents }
 
     package func takeIncidents() -> [StoreIncident] { newestServer.takeIncidents() }
 }

@@ -127,14 +127,16 @@ extension PostgresStore {
     package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
         connector.surveyIfDue()
         let unrecorded = newestServer.unrecorded
+        let unrecordedDatabase = newestServer.unrecordedDatabase
+        var notes: [SQLStatement] = []
+        if let unrecorded {
+            notes.append(SQLStatement(.recordServer, .text(unrecorded.system), .integer(unrecorded.timeline)))
+        }
+        if let unrecordedDatabase { notes.append(SQLStatement(.recordDatabase, .text("\(unrecordedDatabase)"))) }
         do {
-            let reports = try await store(
-                worker,
-                with: unrecorded.map {
-                    [SQLStatement(.recordServer, .text($0.system), .integer($0.timeline))]
-                } ?? []
-            )
+            let reports = try await store(worker, with: notes)
             if let unrecorded { newestServer.markRecorded(unrecorded) }
+            if unrecordedDatabase != nil { newestServer.markDatabaseRecorded() }
             return reports
         } catch let error as StoreError where error.code == .moved {
             try await removeWorker(worker.id)
@@ -195,7 +197,14 @@ extension PostgresStore {
         // A grant cannot be removed without its row in the schedule, which is much narrower.
         tally: """
             SELECT (SELECT count(*) FROM refresh_worker.grant_schedule),
-                (SELECT coalesce(sum(grants), 0)::bigint FROM refresh_worker.grant_counts)
+                (SELECT coalesce(sum(grants), 0)::bigint FROM refresh_worker.grant_counts),
+                (
+                    SELECT count(*) FROM refresh_worker.grant_schedule AS s
+                    WHERE due_at IS NULL AND NOT EXISTS (
+                        SELECT 1 FROM refresh_worker.grants
+                        WHERE id = s.grant_id AND state IN (\(GrantState.refreshEndingList))
+                    )
+                )
             """,
         // Rows that a result is being stored in are left out: they get a due time of their own. Both rows are locked:
         // only a locked row is read again if another transaction has changed it since the snapshot, and the grant's

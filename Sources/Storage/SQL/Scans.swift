@@ -10,7 +10,8 @@ struct ScanQueries: Sendable {
     let countDue: SQLQuery
     /// Counts the expired grants among the longest overdue ones of a client that are `active`.
     let countExpiredOverdue: SQLQuery
-    /// The number of grants, as counted and as recorded.
+    /// The number of grants, as counted and as recorded, and that of connected ones without a due time, which only
+    /// PostgreSQL counts: on SQLite it would read all grants.
     let tally: SQLQuery
     /// Makes the retries of the client `$1` due by `$2`, at most `$3` after the id `$4`, and returns their ids.
     let expedite: SQLQuery
@@ -129,8 +130,17 @@ extension SQLStore {
     }
 
     package func grantCountProblem() async throws -> String? {
-        let tally = try await first(SQLStatement(Self.scanQueries.tally), by: .survey) { ($0.count(), $0.count()) }
-        guard let (counted, recorded) = tally, counted != recorded else { return nil }
+        let tally = try await first(SQLStatement(Self.scanQueries.tally), by: .survey) { row in
+            (counted: row.count(), recorded: row.count(), withoutDueTime: row.count())
+        }
+        guard let (counted, recorded, withoutDueTime) = tally else { return nil }
+        if counted == recorded, withoutDueTime > 0 {
+            return """
+                \(withoutDueTime) connected grants in the database have no due time, so they are not refreshed: something \
+                else changed its rows
+                """
+        }
+        guard counted != recorded else { return nil }
         return """
             \(counted) grants are in the database, and \(recorded) were stored there: something else changed its rows. Grants \
             that are gone are not refreshed

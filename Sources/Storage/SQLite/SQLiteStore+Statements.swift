@@ -105,7 +105,7 @@ extension SQLiteStore {
             grants INDEXED BY grants_due WHERE client_id = $1 AND due_at <= $2 ORDER BY due_at, id LIMIT $3
             """,
         tally: """
-            SELECT (SELECT coalesce(sum(grants), 0) FROM grant_counts), CAST(value AS INTEGER)
+            SELECT (SELECT coalesce(sum(grants), 0) FROM grant_counts), CAST(value AS INTEGER), 0
             FROM meta WHERE key = 'stored_grants'
             """,
         // Sorted like the index by state, which ends with the id.

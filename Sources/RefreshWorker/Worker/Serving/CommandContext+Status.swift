@@ -41,7 +41,11 @@ extension CommandContext {
         snapshot.activity = try await RecentActivity.read(from: store)
         snapshot.lastPassAt = try await NotedTime.lastPass.read(from: store)
         snapshot.deletionClock = try await store.deletionClock(by: time)
-        if includesSlowParts { snapshot.keysInUse = try await store.keysInUse() }
+        snapshot.incidents = store.pendingIncidents()
+        if includesSlowParts {
+            snapshot.keysInUse = try await store.keysInUse()
+            if let problem = try await store.grantCountProblem() { snapshot.incidents.append(.rowsLost(problem)) }
+        }
         addKeyRing(to: &snapshot)
         try await addDatabase(to: &snapshot, asksServer: includesSlowParts)
         snapshot.oldestTransaction = try await store.oldestTransaction()
