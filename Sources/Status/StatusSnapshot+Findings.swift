@@ -187,10 +187,10 @@ extension StatusSnapshot {
             return [Finding(.keyRingUnreadable, "the key ring cannot be read: run: refresh-worker doctor")]
         }
         var found = keyCounts.filter { $0.isInRing == false }.map { key in
-            let tokens = "\(key.tokens.counted("token")) sealed with key \(key.id), which the key file lacks,"
+            let tokens = "\(key.tokens.counted("token")) sealed with key \(key.id), which the key file lacks"
             let isInMemory = workers?.contains { $0.keyIDs.contains(key.id) } ?? false
-            guard isInMemory else { return Finding(.keysMissing, "\(tokens) cannot be opened", count: key.tokens) }
-            let text = "\(tokens) are served from the memory of a worker: do not restart it before the file is right"
+            guard isInMemory else { return Finding(.keysMissing, "\(tokens), cannot be opened", count: key.tokens) }
+            let text = "\(tokens): a worker has the key in memory, so do not restart it before the file is right"
             return Finding(.keysMissing, text, count: key.tokens, severity: .soon)
         }
         if let pendingKey {
@@ -205,7 +205,7 @@ extension StatusSnapshot {
         if let oldest = grants.expired.oldest, at - oldest > tolerableExpiry {
             let count = grants.expired.count
             let answers = clients.filter { grants.expired.clients[$0.id] != nil }.compactMap { $0.answer(at: at) }
-            let answer = answers.first.map { "; the endpoint answers \($0)" } ?? ""
+            let answer = answers.first.map { "; the endpoint gives \($0)" } ?? ""
             let text = "connected grants without a valid access token: \(count), the oldest for \(age(oldest))\(answer)"
             let ids = grants.expired.clients.keys
             let client = ids.count == 1 ? ids.first : nil

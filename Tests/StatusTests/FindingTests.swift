@@ -386,8 +386,19 @@ struct FindingTests {
         #expect(findings.map(\.severity) == [.now, .now, .soon, .now])
         let answer = "HTTP 503 since 2027-01-15T07:59:10Z"
         #expect(findings[0].text == "nothing is sent for client 'c': \(answer), next try in 5 s")
-        #expect(findings[1].text.hasSuffix("; the endpoint answers \(answer)"))
+        #expect(findings[1].text.hasSuffix("; the endpoint gives \(answer)"))
         #expect(findings[2].text.hasSuffix("wait for another try: 7 http_503"))
+    }
+
+    @Test("An endpoint that does not answer is not said to answer")
+    func noAnswer() {
+        let findings = Self.outage {
+            $0.clients[0].failures = [
+                ClientFailure(code: "timeout", status: nil, since: Self.now, lastAt: Self.now, count: 20)
+            ]
+        }.findings
+        let text = "nothing is sent for client 'c': no answer (timeout) since 2027-01-15T08:00:00Z, next try in 5 s"
+        #expect(findings.map(\.text) == [text])
     }
 
     @Test("A wrong key file is named before its effects, while a worker has the right keys in memory")

@@ -3,6 +3,7 @@ credential."""
 
 import contextlib
 import http.client
+import json
 import os
 import signal
 import socket
@@ -247,6 +248,11 @@ def metrics_and_expiry(fixture, accounts, authority, port):
     worker.signal(signal.SIGHUP)
     internal = TLSListener(port, authority)
     wait_for(lambda: shown(internal) == "short", 60, "the new certificate is shown")
+
+    def concerns():
+        return {concern["kind"] for concern in json.loads(fixture.run("status", "--json").stdout)["concerns"]}
+
+    wait_for(lambda: "certificate_expired" not in concerns(), 30, "the alarm has ended with its cause")
     end = ssl.cert_time_to_seconds(internal.opened().sock.getpeercert()["notAfter"])
     gauge = f"refresh_worker_internal_certificate_expiry_timestamp_seconds {end}\n".encode()
     assert gauge in internal.get("/metrics").expect(200).body, "the metrics show the end of the new certificate"

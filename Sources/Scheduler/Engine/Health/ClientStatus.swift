@@ -70,7 +70,9 @@ extension ClientStatus {
 
     /// What the endpoint answers now instead of tokens, as in `HTTP 503 since 2026-11-29T17:59:52Z`.
     package func answer(at now: Timestamp) -> String? {
-        currentFailure(at: now).map { "\($0.name) since \($0.since.iso8601Seconds)" }
+        guard let failure = currentFailure(at: now) else { return nil }
+        let name = failure.status == nil ? "no answer (\(failure.code))" : failure.name
+        return "\(name) since \(failure.since.iso8601Seconds)"
     }
 
     /// `true` if a service that needs a new token now gets an error.
