@@ -113,8 +113,9 @@ enum Program {
     }
 
     private static func announce(_ user: ServiceUser, file: String?) {
-        let settings = file.map { " with the settings of \($0)" } ?? ""
-        Output.error.line("refresh-worker: runs as user \(user.name)\(settings) (--no-switch: as root)")
+        var line = "refresh-worker: runs as user \(user.name)"
+        if let file { line += " with the settings of \(file)" }
+        Output.error.line(line + " (--no-switch: as root)")
     }
 
     private static func fail(_ error: any Error) -> Never {

@@ -116,21 +116,6 @@ package struct ProcessStatus: Sendable {
     }
 }
 
-/// The backups that a timer of systemd makes every night.
-package struct NightlyBackups: Equatable, Sendable {
-    package var folder: String
-    /// The time of the latest copy.
-    package var lastAt: Timestamp?
-    /// The time at which the timer was turned on.
-    package var isOnSince: Timestamp
-
-    package init(folder: String, lastAt: Timestamp?, isOnSince: Timestamp) {
-        self.folder = folder
-        self.lastAt = lastAt
-        self.isOnSince = isOnSince
-    }
-}
-
 extension GrantStatistics {
     /// Returns the time that the oldest due grant has waited, or `nil` if none is due.
     package func lateness(at now: Timestamp) -> Duration? { oldestDueAt.map { max(.zero, now - $0) } }

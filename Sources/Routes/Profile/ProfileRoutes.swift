@@ -109,9 +109,9 @@ extension RouteDependencies {
     /// The grant can still be at a former backend, and an import must not connect it then.
     private func recordDisconnect(ofUserWithoutGrant userID: String) async throws -> Bool {
         let now = time.now
-        let recorded = try await store.disconnect(ofUserWithoutGrant: userID)
-        let isRepeated = recorded.map { now - $0 < Self.repetitionTime } ?? false
-        guard !isRepeated else { return true }
+        if let recorded = try await store.disconnect(ofUserWithoutGrant: userID), now - recorded < Self.repetitionTime {
+            return true
+        }
         return try await store.transact { transaction in
             guard try transaction.grant(ofUser: userID) == nil else { return false }
             try transaction.recordDisconnect(ofUserWithoutGrant: userID, at: now)

@@ -115,7 +115,8 @@ def manage_stream(fixture):
     registered = json.loads(fixture.run("google-events", "register", "--url", url, "--json", *common).stdout)
     assert registered["url"] == url and len(registered["events"]) > 5, "the URL and the kinds of events are registered"
     assert url in fixture.run("google-events", "status", *common).stdout, "the status shows the stream's URL"
-    piped = fixture.run("google-events", "status", "--service-account-file", "-", *common[2:], stdin=account.read_text())
+    from_input = ["--service-account-file", "-", *common[2:]]
+    piped = fixture.run("google-events", "status", *from_input, stdin=account.read_text())
     assert url in piped.stdout, "the key can come from standard input"
     verified = json.loads(fixture.run("google-events", "verify", "--state", "hello", "--json", *common).stdout)
     assert verified == {"state": "hello"}, "the event will carry the state"

@@ -115,10 +115,11 @@ extension Grant {
         }
         let access = accessToken.map { end($0.expiresAt) }
         let refresh = refreshToken.map { "stored" + ($0.expiresAt.map { ", " + end($0) } ?? "") }
+        let state = [stateWithReason, wait].compactMap(\.self).joined(separator: "; ")
         let facts: [(name: String, value: String)] = [
             ("user", userID.escapedForTerminal),
             ("grant", id.description),
-            ("state", stateWithReason + (wait.map { "; \($0)" } ?? "")),
+            ("state", state),
             ("since", since.shown(at: now)),
             ("google account", owner.line),
             ("scope", scope.isEmpty ? "-" : scope.escapedForTerminal),

@@ -130,10 +130,11 @@ final class ArchiveReader {
             return false
         }
         guard entry.size <= 1 << 20, FileStatus.mayRead(file) else { return false }
-        do throws(InputError) {
+        do {
             let present = try FileReader.system.read(file)
-            return (try? bytes(at: entry.offset, count: Int(entry.size))) == present
+            return try bytes(at: entry.offset, count: Int(entry.size)) == present
         } catch {
+            // It is kept under another name then.
             return false
         }
     }

@@ -82,13 +82,22 @@ extension ClientStatus {
 
     /// Why nothing is sent, and until when, or `nil` while requests are sent.
     package func obstacle(at now: Timestamp) -> String? {
+        let answer = answer(at: now)
+        var parts: [String] = []
         if let reason = breakerReason {
-            let since = breakerSince.map { " since \($0.iso8601Seconds)" } ?? ""
-            let next = nextProbe.map { ", next try in \($0.inTwoUnits)" } ?? ""
-            return (answer(at: now) ?? reason + since) + next
+            if let answer {
+                parts.append(answer)
+            } else if let breakerSince {
+                parts.append("\(reason) since \(breakerSince.iso8601Seconds)")
+            } else {
+                parts.append(reason)
+            }
+            if let nextProbe { parts.append("next try in \(nextProbe.inTwoUnits)") }
+        } else if let pause {
+            if let answer { parts.append(answer) }
+            parts.append("a pause of \(pause.inTwoUnits) more")
         }
-        guard let pause else { return nil }
-        return (answer(at: now).map { $0 + ", " } ?? "") + "a pause of \(pause.inTwoUnits) more"
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 }
 
