@@ -213,6 +213,14 @@ def move(fixture, database, crowd, closing):
     lasting.update(payers)
     crowd.check("while users and grants were copied")
 
+    # A user connects after the copy, and the last look before the switch finds the grant.
+    newcomer = paypulse.sign_up(10_020)
+    paypulse.connect(newcomer, fixture.sandbox.call("/control/grants", {"count": 1, "prefix": "newcomer"})[0])
+    leaving.append(newcomer)
+    output = amazon.follow("new-grants")
+    assert f"reading 1 of {EACH + 2} secrets" in output, "only the new grant is read"
+    assert "1 secrets: 1 stored, 0 replaced" in output, "the new grant is stored"
+
     # The former backends remain in use.
     late_payers = [paypulse.sign_up(EACH + number) for number in range(LATE)]
     for user, grant in zip(late_payers, grants[EACH:], strict=True):
@@ -265,18 +273,19 @@ def move(fixture, database, crowd, closing):
     for section in ["again", "gone", "deleted"]:
         output = amazon.follow(section)
     assert "nobody was deleted" in output, "a second scan that fails deletes nobody"
-    assert fixture.states() == {"active": EACH + 1}, "a second scan that fails ends no grant"
+    assert fixture.states() == {"active": EACH + 2}, "a second scan that fails ends no grant"
     (amazon.folder / "scan-fails").unlink()
     output = amazon.follow("again")
     assert f"{EACH + LATE} read: " in output and ", 0 bad" in output, "the later import reads all users of PayPulse"
-    assert f"{EACH + LATE} secrets: {LATE} stored, 0 replaced" in output, "the later import stores the late secrets"
+    assert f"{LATE} secrets: {LATE} stored, 0 replaced" in output, "the later import stores the late secrets"
+    assert f"{EACH + LATE} secrets: 0 stored, 0 replaced" in output, "the last import finds nothing newer"
     assert fixture.rows("SELECT email FROM grants WHERE user_id = ?", payers[0]) == [{"email": other["email"]}], (
         "what the user did here wins over the secret that a function has refreshed"
     )
     for phone in late:
         phone.is_copied = phone.may_restart = True
     output = amazon.follow("gone")
-    assert f"4 of {EACH + 4} users have deleted their account" in output, "the document counts those who are gone"
+    assert f"5 of {EACH + 5} users have deleted their account" in output, "the document counts those who are gone"
     output = amazon.follow("deleted")
     assert output.count("deleted user") == len(leaving), "each account that is gone is deleted here"
     for user in leaving:
@@ -302,7 +311,7 @@ def move(fixture, database, crowd, closing):
     assert f"{EACH + LATE + 3} read: 0 to store, 0 to complete, " in output and ", 0 bad" in output, (
         "a repeated import changes no user of PayPulse"
     )
-    assert fixture.states() == {"active": EACH + LATE, "disconnected": 1}, "every grant of a living user is active"
+    assert fixture.states() == {"active": EACH + LATE, "disconnected": 2}, "every grant of a living user is active"
     late_by = observer.stop()
     assert not late_by, "no grant's token expires"
 
