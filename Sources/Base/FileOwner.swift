@@ -4,14 +4,14 @@ private import Glibc
 ///
 ///     FileOwner("/etc/refresh-worker/services.json")?.advice()
 ///     // "run as root: chown refresh-worker: /etc/refresh-worker/services.json && chmod 600 /etc/refresh-worker/services.json"
-package struct FileOwner: Sendable {
+package struct FileOwner: Sendable, CustomStringConvertible {
     private let path: String
     private let id: uid_t
     private let mode: mode_t
     /// The owner of the folder.
     private let folder: uid_t
 
-    /// Returns `nil` if this process may not see the file.
+    /// Returns `nil` if this process cannot see the file.
     package init?(_ path: String) {
         var (file, parent) = (stat(), stat())
         guard unsafe stat(path, &file) == 0, unsafe stat(path.parentFolder, &parent) == 0 else { return nil }
@@ -41,14 +41,14 @@ package struct FileOwner: Sendable {
         return id == current ? "run: \(permit)" : "run this as \(name), or as root: \(permit)"
     }
 
-    /// Returns the end of an error about a file that this user may not open.
+    /// Returns the end of an error about a file that this user cannot open.
     package static func advice(onDenied path: String, mode: String = "600") -> String {
         let user = "user \(nameOfCurrentUser)"
         guard let owner = FileOwner(path) else { return ": \(user) cannot enter its folder" }
         return ": \(user) runs this, and \(owner.description): \(owner.advice(mode: mode))"
     }
 
-    /// Returns a sentence about a file that this user may not use, or nothing if it is this user's own.
+    /// Returns a sentence about a file that this user cannot use, or nothing if it is this user's own.
     package static func remedy(for path: String) -> String {
         guard let owner = FileOwner(path), owner.id != geteuid() else { return "" }
         return " User \(nameOfCurrentUser) runs this, and \(owner.description): \(owner.advice())."

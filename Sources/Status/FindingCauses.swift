@@ -47,6 +47,7 @@ extension [Finding] {
     }
 }
 
+/// The causes. They must form no circle.
 extension Finding.Kind {
     fileprivate var causes: [Finding.Kind] {
         switch self {

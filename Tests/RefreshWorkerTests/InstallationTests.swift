@@ -134,6 +134,10 @@ struct InstallationTests {
                 "--config /root/mine.conf --database /root/g --key-file /root/k --metrics-log /home/jane/m", nil,
                 "/home/jane/m"
             ),
+            (
+                "--config /root/mine.conf --database /root/g --key-file /root/k --app-keys /home/jane/keys", nil,
+                "/home/jane/keys"
+            ),
             ("status --config /dev/null --database /root/g --key-file /root/k", nil, nil),
             ("store copy --config /dev/null --from /root/a --to /home/jane/b --key-file /root/k", nil, "/home/jane/b"),
             ("status --no-switch", nil, nil),

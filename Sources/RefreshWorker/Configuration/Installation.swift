@@ -90,8 +90,16 @@ extension Command {
         if settings.contains(.metricsLog), case .file(let path) = configuration.metricsLog {
             files.append(path)
         }
+        if settings.contains(.appKeys) { files += configuration.appKeys.map(\.path) }
         if settings.contains(.listenInternal) { files += configuration.internalListeners.map(\.path) }
         return files.compactMap(\.self)
+    }
+}
+
+extension KeyLocation {
+    /// The path of a file with keys.
+    fileprivate var path: String? {
+        if case .file(let path) = self { path } else { nil }
     }
 }
 

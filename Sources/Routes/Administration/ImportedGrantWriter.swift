@@ -211,8 +211,8 @@ package struct ImportedGrantWriter: Sendable {
     /// Input without a date counts as older.
     ///
     /// The age of the stored grant counts from the last time its refresh token was received or rotated, or the grant
-    /// was ended. What an import brought is as old as the import's input says. An older grant must neither replace a newer token nor bring back a grant that has ended since. A
-    /// refresh alone does not count.
+    /// was ended. Tokens of an import are as old as its input says. An older grant must neither replace a newer token
+    /// nor bring back a grant that has ended. A refresh alone does not count.
     private func isAtLeastAsNew(_ stored: Grant, as imported: ImportedGrant) async throws -> Bool {
         guard let obtainedAt = imported.obtainedAt else { return true }
         let history = try await store?.events(of: stored.id, atMost: Self.maximumHistory) ?? []

@@ -115,20 +115,21 @@ extension EngineLog {
         )
     }
 
-    /// Reports that this worker gets no answers while others do, or that it gets answers again.
-    func reach(lostCode: String?, worker: String) {
-        guard let lostCode else {
-            end([.endpointOutOfReach])
-            diagnostics.notice("the token endpoint answers this worker again")
-            return
-        }
+    /// Reports that this worker gets no answers while others do.
+    func reachLost(code: String, worker: String) {
         raise(
             .endpointOutOfReach,
             """
-            worker \(worker) gets no answer from the token endpoint (\(lostCode)) while other workers do, so they refresh \
+            worker \(worker) gets no answer from the token endpoint (\(code)) while other workers do, so they refresh \
             its grants: check its network, DNS and proxy
             """
         )
+    }
+
+    /// Reports that this worker gets answers again.
+    func reachRestored() {
+        end([.endpointOutOfReach])
+        diagnostics.notice("the token endpoint answers this worker again")
     }
 
     /// Records that the causes of alarms are over.

@@ -26,7 +26,8 @@ extension RefreshEngine {
         case .logHold(let client, let isHeld): log.hold(of: client, isHeld: isHeld)
         case .logPace(let client, let ceiling, let paused, let reason):
             log.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason)
-        case .logReach(let lostCode): log.reach(lostCode: lostCode, worker: configuration.workerName)
+        case .logReachLost(let code): log.reachLost(code: code, worker: configuration.workerName)
+        case .logReachRestored: log.reachRestored()
         case .expediteRetries(let client): expediteRetries(of: client)
         case .askWitness(let client): askWitness(of: client)
         case .expectResults(let inFlight): committer.expect(inFlight: inFlight)
@@ -98,9 +99,10 @@ enum EngineAction: Sendable {
     /// Logs that a client is held because its first grants were refused, or that this has ended.
     case logHold(client: String, isHeld: Bool)
     case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
-    /// Logs that this worker gets no answers while others do, with the code of the last failure, or that it gets
-    /// answers again.
-    case logReach(lostCode: String?)
+    /// Logs that this worker gets no answers while others do, with the code of the last failure.
+    case logReachLost(code: String)
+    /// Logs that this worker gets answers again.
+    case logReachRestored
     /// Makes the grants of a client due that an outage left in back-off.
     case expediteRetries(client: String)
     /// Refreshes a healthy grant of a client early, to see if the client is at fault.

@@ -29,9 +29,9 @@ extension RefreshRules {
         let level = health.level(at: now, uncounted: isUncounted ? 1 : 0)
         let recalls = level == .wave ? health.takeUnconfirmedEnds(at: now) : []
         if level == .wave { health.unendedWaveAt = now }
-        // A fault that refuses always the same grants brings no first refusal once all of them are in doubt. Then the rate
+        // A fault that always refuses the same grants brings no first refusal once all of them are in doubt. Then the rate
         // is as usual long before the fault is over, but none of them works again.
-        let isOfUnendedWave = isInDoubt && health.unendedWaveAt.map { $0 >= first } ?? false
+        let isOfUnendedWave = isInDoubt && health.hasUnendedWave(since: first)
 
         let isEarly = isInDoubt && !(grant.dueAt.map { $0 <= now } ?? true)
         // Another worker can hold the answer that spent the token, and not reach the database for a while.

@@ -46,8 +46,8 @@ package final class PostgresStore: SQLStore {
     /// `clock` can be in use already. `timeout` is the time that a call can take before it fails with
     /// ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the
     /// backend go to the outbox. `leaseClock` replaces the database's clock in tests. After a scan that takes longer than
-    /// `slowScan` the next ones begin at a mark, and one that takes `scanLimit` is given up. `idleLimit` is the time for which the server keeps a transaction whose
-    /// next statement does not come.
+    /// `slowScan` the next ones begin at a mark. A scan that takes `scanLimit` is given up. The server ends a transaction
+    /// that waits for its next statement for `idleLimit`.
     package init(
         at address: DatabaseAddress,
         clock: DatabaseClock,

@@ -163,7 +163,7 @@ def hides_its_configuration(machine):
     file = machine.path(CONFIGURATION)
     aside = file.with_name("aside")
     file.rename(aside)
-    # The default is the log of the former file's place.
+    # No configuration is there to read, and root still gives up its rights.
     unseen = machine.run("grants", "list").stderr
     assert unseen == "refresh-worker: runs as user refresh-worker (--no-switch: as root)\n", unseen
     aside.rename(file)

@@ -116,7 +116,7 @@ struct WaveTests {
         fixture.recordAnswers(valid: 200, invalid: 0)
     }
 
-    @Test("that refuses always the same grants is confirmed for 50 minutes, although others work")
+    @Test("that always refuses the same grants is confirmed for 50 minutes, although others work")
     func sameGrants() throws {
         var fixture = RulesFixture()
         fixture.recordAnswers(valid: 0, invalid: 50)

@@ -134,7 +134,7 @@ final class ArchiveReader {
             let present = try FileReader.system.read(file)
             return try bytes(at: entry.offset, count: Int(entry.size)) == present
         } catch {
-            // It is kept under another name then.
+            // A file that cannot be compared counts as different.
             return false
         }
     }

@@ -43,7 +43,7 @@ extension Command {
 
 /// Puts the files of a backup in place.
 ///
-/// Everything that can fail comes before the first change: the archive is checked, and its files are written under
+/// What is likely to fail comes before the first change: the archive is checked, and its files are written under
 /// other names. Then the former ones are renamed, and the new ones get their names.
 private struct Restoration {
     private typealias Entry = ArchiveReader.Entry

@@ -10,8 +10,8 @@ extension CommandContext {
     /// Returns the snapshot from an open store, without the schema of a SQLite file, which needs a closed one.
     ///
     /// `includesSlowParts` is `false` for a snapshot that is made often: it leaves out the number of tokens for each
-    /// key, whose count takes seconds with ten million grants, and the facts of a server, which need another
-    /// connection.
+    /// key and the number of rows, whose count takes seconds with ten million grants, and the facts of a server, which
+    /// need another connection.
     func statusSnapshot(
         from store: any Store,
         of process: ProcessStatus = ProcessStatus(),

@@ -42,6 +42,12 @@ package struct ClientHealth: Hashable, Sendable {
     /// The kinds of answers without a token that came last.
     var failures: [ClientFailure] = []
 
+    /// `true` if a wave was seen since this time, and no grant in doubt has worked again.
+    func hasUnendedWave(since first: Timestamp) -> Bool {
+        guard let unendedWaveAt else { return false }
+        return unendedWaveAt >= first
+    }
+
     /// Evaluates one more refusal.
     ///
     /// `uncounted` is 1 if it is not among the recorded answers.

@@ -105,9 +105,9 @@ extension RefreshEngineState {
         switch reach.update(lastSuccess: lastSuccess) {
         case .lost(let code, let clients):
             // The grants whose requests had no answer are in back-off. Others can refresh them now.
-            return [.logReach(lostCode: code)] + clients.map { .expediteRetries(client: $0) }
-        case .stillLost(let code): return [.logReach(lostCode: code)]
-        case .restored: return [.logReach(lostCode: nil), .wakeLoop]
+            return [.logReachLost(code: code)] + clients.map { .expediteRetries(client: $0) }
+        case .stillLost(let code): return [.logReachLost(code: code)]
+        case .restored: return [.logReachRestored, .wakeLoop]
         case nil: return []
         }
     }
