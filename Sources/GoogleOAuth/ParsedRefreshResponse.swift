@@ -22,9 +22,15 @@ extension ParsedRefreshResponse {
     package static func reading(_ response: RawRefreshResponse, sent: [Secret]) -> ParsedRefreshResponse {
         switch response {
         case .result(.success(let response)): reading(response, sent: sent)
-        case .result(.failure(let failure)): failure.partialResponse.flatMap(recoverRotatedToken) ?? reading(failure)
+        case .result(.failure(let failure)): reading(failure, sent: sent)
         case .answer(let answer): answer
         }
+    }
+
+    private static func reading(_ failure: HTTPError, sent: [Secret]) -> ParsedRefreshResponse {
+        guard let response = failure.partialResponse, let recovered = recoverRotatedToken(from: response, sent: sent)
+        else { return reading(failure) }
+        return recovered
     }
 
     /// Reads the token endpoint's answer to a refresh.
@@ -33,7 +39,7 @@ extension ParsedRefreshResponse {
             return ParsedRefreshResponse(verdict: .granted(tokens), status: response.status)
         }
         let body = JSONValue.object(in: response.body.reveal())
-        if body == nil || response.status != 200, let recovered = recoverRotatedToken(from: response) {
+        if body == nil || response.status != 200, let recovered = recoverRotatedToken(from: response, sent: sent) {
             return recovered
         }
         let verdict = verdict(status: response.status, body: body, sent: sent)
@@ -50,10 +56,17 @@ extension ParsedRefreshResponse {
     ///
     /// The server has spent the token that was sent, so the new one is kept despite any other flaw. The status is not
     /// 200, for example, or the body is truncated, is longer than announced, or has an error.
-    private static func recoverRotatedToken(from response: HTTPResponse) -> ParsedRefreshResponse? {
-        guard (200..<300).contains(response.status) else { return nil }
+    ///
+    /// With the status of an error, it counts only beside an access token. Example: a 400 has `"refresh_token":"***"`,
+    /// because a proxy repeats the request and masks its token. Stored, this text would cost the user's grant.
+    private static func recoverRotatedToken(from response: HTTPResponse, sent: [Secret]) -> ParsedRefreshResponse? {
         let members = JSONValue.partialObject(in: response.body.reveal())
         guard let rotated = Token.optional(members?["refresh_token"]).value else { return nil }
+        let isSuccess = (200..<300).contains(response.status)
+        if !isSuccess {
+            let hasAccessToken = Token.required(members?["access_token"]) != nil
+            guard hasAccessToken, !sent.contains(rotated) else { return nil }
+        }
         return ParsedRefreshResponse(verdict: .flawed(code: "flawed_answer", rotated: rotated), status: response.status)
     }
 
@@ -142,8 +155,8 @@ package enum RefreshVerdict: Sendable {
     ///
     /// The value holds its access token.
     case granted(TokenResponse)
-    /// A 200 whose JSON is incomplete or contradicts itself. The fault is temporary, but the refresh token in the
-    /// answer, if any, must be stored.
+    /// An answer that is incomplete or contradicts itself: a 200 whose access token cannot be used, or new tokens with
+    /// the status of an error. The fault is temporary, but the refresh token in the answer, if any, must be stored.
     case flawed(code: String, rotated: Secret?)
     /// A 200 without JSON: it came from a proxy, a captive portal or a broken endpoint.
     case notJSON

@@ -47,7 +47,8 @@ package final class HTTPTransfer: @unchecked Sendable {
     private var head = ErasedBytes()
     /// The bytes of headers that were not kept, of interim responses and trailers.
     ///
-    /// They count too, because a server can send them for as long as it likes.
+    /// They have a limit of their own. A server can send them for as long as it likes, but the final response after
+    /// some early hints must not be lost, because it might have the only copy of a refresh token.
     private var droppedHeaderBytes = 0
     private var body = ErasedBytes()
     /// The reason for which the client ended the request while its response was arriving.
@@ -60,6 +61,10 @@ package final class HTTPTransfer: @unchecked Sendable {
 
     /// The number of refusals after which the request fails.
     private static let maximumRefusals = 3
+    /// How many times the limit of the headers can be dropped.
+    ///
+    /// Together with the final headers it stays below 300 KiB, at which libcurl ends a response itself since 8.3.
+    private static let droppedHeadLimit = 3
 
     /// - Parameters:
     ///   - request: the request to send.
@@ -162,12 +167,13 @@ extension HTTPTransfer {
         } else if unsafe line.starts(with: "HTTP/".utf8) {
             dropHead()
         }
-        let fits = unsafe isHeadComplete ? headLimit > 0 : head.appendLine(line, limit: headLimit)
-        if !fits { abortHead() }
-        return fits
+        guard !hasDroppedTooMuch else { return abortDroppedHead() }
+        guard !isHeadComplete else { return true }
+        return unsafe head.appendLine(line, limit: maximumHeaderBytes) || abortHead()
     }
 
-    private var headLimit: Int { maximumHeaderBytes - droppedHeaderBytes }
+    private var maximumDroppedHeaderBytes: Int { maximumHeaderBytes * Self.droppedHeadLimit }
+    private var hasDroppedTooMuch: Bool { droppedHeaderBytes > maximumDroppedHeaderBytes }
 
     private func dropHead() {
         droppedHeaderBytes += head.count
@@ -189,17 +195,17 @@ extension HTTPTransfer {
     /// Returns `false` if the headers are too long.
     func receiveField(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) -> Bool {
         guard takesFields else { return true }
+        guard !hasDroppedTooMuch else { return abortDroppedHead() }
         let fits: Bool
         if unsafe name.first != UInt8(ascii: ":") {
-            fits = unsafe head.appendField(name, value, limit: headLimit)
+            fits = unsafe head.appendField(name, value, limit: maximumHeaderBytes)
         } else if unsafe name.elementsEqual(":status".utf8) {
             status = unsafe value.reduce(0) { $0 * 10 + Int($1 &- UInt8(ascii: "0")) }
-            fits = unsafe head.appendStatusLine(value, limit: headLimit)
+            fits = unsafe head.appendStatusLine(value, limit: maximumHeaderBytes)
         } else {
             fits = true
         }
-        if !fits { abortHead() }
-        return fits
+        return fits || abortHead()
     }
 
     func endFields() {
@@ -219,8 +225,17 @@ extension HTTPTransfer {
         isHeadComplete = (200...999).contains(status)
     }
 
-    private func abortHead() {
+    /// Returns `false`, for the caller to return.
+    private func abortHead() -> Bool {
         abort(.headersTooLarge, "the response's headers are longer than \(maximumHeaderBytes) bytes")
+        return false
+    }
+
+    /// Returns `false`, for the caller to return.
+    private func abortDroppedHead() -> Bool {
+        let kinds = "the headers of interim responses, or the trailers,"
+        abort(.headersTooLarge, "\(kinds) are longer than \(maximumDroppedHeaderBytes) bytes")
+        return false
     }
 
     /// Keeps the body up to the limit, because the part that fits can hold a whole token.

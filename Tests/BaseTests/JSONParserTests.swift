@@ -10,6 +10,7 @@ struct JSONParserTests {
             ("0", .number("0")), (#""a\n\"\\\/\u00e9\ud83d\ude00""#, .string("a\n\"\\/é😀")), ("[]", .array([])),
             ("[1, [2]]", .array([.number("1"), .array([.number("2")])])), ("{}", .object([:])),
             (#"{"a":1,"b":{"c":null},"a":2}"#, .object(["a": .number("2"), "b": .object(["c": .null])])),
+            ("\u{FEFF}[1]", .array([.number("1")])),
         ]
     )
     func reads(text: String, value: JSONValue) throws {
@@ -23,7 +24,8 @@ struct JSONParserTests {
             "\"\\ud800\\u0041\"",
             "\"\\udc00\"", "\"\\u12g4\"", "\"\u{1}\"", "[1,]", "[1", "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":1,}",
             "1 2", "{} x",
-            "NaN", "'a'", String(repeating: "[", count: 100_000),
+            "NaN", "'a'", " \u{FEFF}1", "\u{FEFF}", "1\u{FEFF}", "\u{FEFF}\u{FEFF}1",
+            String(repeating: "[", count: 100_000),
         ]
     )
     func refuses(text: String) {
@@ -56,10 +58,26 @@ struct JSONParserTests {
             (#"{"a":"b"}{"a":"c"}"#, ["a": .string("b")]), (#"{"a":true,"b":x"#, ["a": .bool(true)]),
             (#"{"a":"b" "c":1"#, ["a": .string("b")]), (#"{"a":"b","c":"\ud800"}"#, ["a": .string("b")]), ("{}}", [:]),
             (#"{"a":"b","c":"\u00"#, ["a": .string("b")]), (#"{"a":"b","c":tru"#, ["a": .string("b")]),
+            ("\u{FEFF}{\"a\":\"b\"", ["a": .string("b")]),
         ] as [(String, [String: JSONValue]?)]
     )
     func partialObjects(text: String, members: [String: JSONValue]?) {
         #expect(JSONValue.partialObject(in: text.utf8)?.object == members)
+    }
+
+    private static let tooDeep = String(repeating: "[", count: 5000) + String(repeating: "]", count: 5000)
+
+    @Test(
+        "leaves a value out that cannot be read, and continues where its end is certain",
+        arguments: [
+            (tooDeep, true), (#"{"b":\#(tooDeep),"c":"]}\"\\"}"#, true), (#""\ud800""#, true), ("\"\u{1}\"", true),
+            ("NaN", true), ("+3", true), ("03", true), (#"[1,}"#, false), ("[1}", false), ("", false), ("'x'", false),
+            ("[[[", false), ("tru e", false),
+        ]
+    )
+    func skipsValues(value: String, continues: Bool) {
+        let members = JSONValue.partialObject(in: #"{"a":"b","x":\#(value),"z":true}"#.utf8)?.object
+        #expect(members == (continues ? ["a": .string("b"), "z": .bool(true)] : ["a": .string("b")]))
     }
 
     @Test("survives damaged texts", arguments: 0..<200 as Range<UInt64>)

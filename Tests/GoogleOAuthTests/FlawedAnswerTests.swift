@@ -62,7 +62,7 @@ struct FlawedAnswerTests {
             "", " ", "<!DOCTYPE html><p>Sign in to the Wi-Fi", "OK", "null", "true", "3599", "\"a\"", "[]",
             #"[{"access_token":"a"}]"#, #"{"access_token":"a""#, #"{"access_token":"a"}}"#, #"{"access_token":"a",}"#,
             #"{access_token:"a"}"#, #"{'access_token':'a'}"#, #"{"access_token":"a"} {"access_token":"b"}"#,
-            #")]}'{"access_token":"a"}"#, "\u{FEFF}{\"access_token\":\"a\"}", #"{"access_token":"\ud800"}"#,
+            #")]}'{"access_token":"a"}"#, " \u{FEFF}{\"access_token\":\"a\"}", #"{"access_token":"\ud800"}"#,
             #"{"access_token":"a","expires_in":03}"#, #"{"access_token":"a","expires_in":+3}"#,
             #"{"access_token":"a","expires_in":NaN}"#, "access_token=a&expires_in=3599",
         ]
@@ -105,6 +105,60 @@ struct FlawedAnswerTests {
         #expect(verdict.rotated == "1//next")
     }
 
+    @Test("A byte-order mark before the answer is ignored")
+    func byteOrderMark() {
+        let body = "\u{FEFF}" + #"{"access_token":"a","expires_in":3599,"refresh_token":"1//next"}"#
+        let verdict = read(200, body).verdict
+        #expect(verdict.kind == .granted)
+        #expect(verdict.rotated == "1//next")
+        #expect(read(200, String(body.dropLast())).verdict.rotated == "1//next")
+        #expect(read(400, "\u{FEFF}" + #"{"error":"invalid_grant"}"#).verdict.kind == .invalidGrant)
+    }
+
+    @Test(
+        "A refresh token is kept beside a member that cannot be read",
+        arguments: [
+            String(repeating: "[", count: 200) + String(repeating: "]", count: 200),
+            String(repeating: #"{"refresh_token":"#, count: 200) + #""inner""# + String(repeating: "}", count: 200),
+            #""\ud800""#, "NaN",
+        ]
+    )
+    func unreadableMember(value: String) {
+        let verdict = read(200, #"{"access_token":"a","x":\#(value),"refresh_token":"1//next"}"#).verdict
+        #expect(verdict.kind == .flawed)
+        #expect(verdict.rotated == "1//next")
+        // Only a member of the answer itself is its refresh token.
+        #expect(read(200, #"{"access_token":"a","x":\#(value)}"#).verdict.kind == .notJSON)
+    }
+
+    static let errorStatuses = [302, 400, 401, 403, 404, 429, 500, 502, 503]
+
+    @Test("New tokens with the status of an error are kept", arguments: errorStatuses)
+    func tokensWithErrorStatus(status: Int) {
+        let tokens = #""access_token":"ya29.x","expires_in":3599,"refresh_token":"1//next""#
+        for body in ["{\(tokens)}", "{\(tokens)", #"{"error":"invalid_grant",\#(tokens)}"#] {
+            let verdict = read(status, body).verdict
+            #expect(verdict.kind == .flawed, "\(status) \(body)")
+            #expect(verdict.rotated == "1//next", "\(status) \(body)")
+        }
+    }
+
+    @Test("A text that is not a new refresh token changes nothing about an error", arguments: errorStatuses)
+    func errorsWithoutTokens(status: Int) {
+        let error = #""error":"invalid_grant""#
+        let expected = read(status, "{\(error)}").verdict
+        #expect(expected.kind != .flawed)
+        for members in [
+            #""access_token":"ya29.x""#, #""refresh_token":"***""#, #""refresh_token":"\#(sentToken)""#,
+            #""access_token":"ya29.x","refresh_token":"\#(sentToken)""#, #""access_token":"","refresh_token":"***""#,
+            #""access_token":"two words","refresh_token":"***""#, #""access_token":"a","refresh_token":"is required""#,
+            #""tokens":{"access_token":"a","refresh_token":"1//next"}"#,
+        ] {
+            let verdict = read(status, "{\(error),\(members)}").verdict
+            #expect(verdict.kind == expected.kind && verdict.code == expected.code, "\(status) \(members)")
+        }
+    }
+
     @Test("A refresh token in a partial answer is kept; any other partial answer counts as no answer")
     func partial() {
         let failure = { (status: Int, body: String) in
@@ -125,6 +179,7 @@ struct FlawedAnswerTests {
         #expect(read(200, #"{"refresh_token":"two words"}"#).kind == .noAnswer)
         #expect(read(400, #"{"error":"invalid_grant"}"#).kind == .noAnswer)
         #expect(read(500, #"{"refresh_token":"1//next"}"#).kind == .noAnswer)
+        #expect(read(500, #"{"access_token":"a","refresh_token":"1//next","scope"#).rotated == "1//next")
         #expect(read(200, "").kind == .noAnswer)
     }
 

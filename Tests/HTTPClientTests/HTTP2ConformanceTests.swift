@@ -106,6 +106,22 @@ struct HTTP2ConformanceTests {
         #expect(response.header("retry-after") == nil)
     }
 
+    @Test("A response after many interim responses is complete")
+    func manyInterimResponses() async throws {
+        let link = String(repeating: "x", count: 960)
+        let fixture = try HTTP2Fixture { connection in
+            connection.begin()
+            while let request = connection.nextRequest() {
+                for _ in 0..<150 { connection.send(.headers(request.stream, status: 103, [("link", link)])) }
+                connection.respond(to: request, "token")
+            }
+        }
+        defer { fixture.stop() }
+        let response = try await fixture.send().get()
+        #expect(response.status == 200 && response.text == "token")
+        #expect(response.header("link") == nil)
+    }
+
     @Test("A response that does not wait for the request's body is complete")
     func earlyResponse() async throws {
         let fixture = try HTTP2Fixture { connection in

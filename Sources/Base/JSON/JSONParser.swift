@@ -6,7 +6,8 @@ extension JSONValue {
     ///
     /// Text after the value is an error.
     ///
-    /// If members have the same name, the last one counts.
+    /// A byte-order mark before it is ignored (RFC 8259, section 8.1). If members have the same name, the last one
+    /// counts.
     package static func parse(_ text: some Collection<UInt8>) throws(FormatError) -> JSONValue {
         var parser = JSONParser(bytes: Array(text))
         return try parser.parseDocument()
@@ -20,11 +21,12 @@ extension JSONValue {
         return value
     }
 
-    /// Returns the complete members of an object up to the first error in its text, or `nil` if the text does not begin
-    /// with an object.
+    /// Returns the complete members of an object up to the first error in its structure, or `nil` if the text does not
+    /// begin with an object.
     ///
-    /// It is for a value that must not be lost together with the rest of its text. Values that can be truncated are
-    /// omitted: a number counts only if another character follows it.
+    /// It is for a value that must not be lost together with the rest of its text. A value that cannot be read is
+    /// omitted, if it is certain where it ends: it is nested too deeply, for example. Values that can be truncated are
+    /// omitted too: a number counts only if another character follows it.
     package static func partialObject(in text: some Collection<UInt8>) -> JSONValue? {
         var parser = JSONParser(bytes: Array(text))
         return parser.parsePartialObject().map(JSONValue.object)
@@ -37,14 +39,16 @@ private struct JSONParser {
     var position = 0
 
     mutating func parseDocument() throws(FormatError) -> JSONValue {
+        skipByteOrderMark()
         let value = try parseValue(depth: 0)
         skipSpace()
         guard position == bytes.count else { throw failure("something follows the value") }
         return value
     }
 
-    /// Parses the members of the object at the start of the text, up to its end or the first error.
+    /// Parses the members of the object at the start of the text, up to its end or the first error in its structure.
     mutating func parsePartialObject() -> [String: JSONValue]? {
+        skipByteOrderMark()
         skipSpace()
         guard take("{") else { return nil }
         skipSpace()
@@ -52,15 +56,77 @@ private struct JSONParser {
         var members: [String: JSONValue] = [:]
         do throws(FormatError) {
             repeat {
-                let (name, value) = try parseMember(depth: 0)
+                let name = try parseName()
+                let value = try parseValueOrSkip()
                 if case .number = value, nextByte == nil { break }
-                members[name] = value
+                if let value { members[name] = value }
                 skipSpace()
             } while take(",")
         } catch {
             return members
         }
         return members
+    }
+
+    /// Parses a member's value, or returns `nil` after a value that cannot be read.
+    private mutating func parseValueOrSkip() throws(FormatError) -> JSONValue? {
+        let start = position
+        do throws(FormatError) {
+            return try parseValue(depth: 1)
+        } catch {
+            position = start
+            try skipValue()
+            return nil
+        }
+    }
+
+    /// Moves to the end of a value that cannot be read, without recursion.
+    private mutating func skipValue() throws(FormatError) {
+        skipSpace()
+        var closers: [UInt8] = []
+        repeat {
+            switch nextByte {
+            case UInt8(ascii: "{"):
+                closers.append(UInt8(ascii: "}"))
+                position += 1
+            case UInt8(ascii: "["):
+                closers.append(UInt8(ascii: "]"))
+                position += 1
+            case UInt8(ascii: "\""): try skipString()
+            case nil: throw failure("the text ends too early")
+            case closers.last:
+                closers.removeLast()
+                position += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): throw failure("a bracket does not match")
+            case _ where closers.isEmpty: try skipWord()
+            default: position += 1
+            }
+        } while !closers.isEmpty
+    }
+
+    private mutating func skipString() throws(FormatError) {
+        position += 1
+        while let byte = nextByte {
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""): return
+            case UInt8(ascii: "\\"): position += 1
+            default: break
+            }
+        }
+        throw failure("a string is not closed")
+    }
+
+    /// Moves to the end of a number or a word in a form that JSON does not have, such as `NaN`.
+    private mutating func skipWord() throws(FormatError) {
+        let start = position
+        while let byte = nextByte, isDigit(byte) || isLetter(byte) || "+-.".utf8.contains(byte) { position += 1 }
+        guard position > start else { throw failure("not a JSON value") }
+    }
+
+    private mutating func skipByteOrderMark() {
+        let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+        if position == 0, bytes.starts(with: mark) { position = mark.count }
     }
 
     private mutating func parseValue(depth: Int) throws(FormatError) -> JSONValue {
@@ -93,12 +159,17 @@ private struct JSONParser {
     }
 
     private mutating func parseMember(depth: Int) throws(FormatError) -> (name: String, value: JSONValue) {
+        (try parseName(), try parseValue(depth: depth + 1))
+    }
+
+    /// Parses a member's name and the colon after it.
+    private mutating func parseName() throws(FormatError) -> String {
         skipSpace()
         guard nextByte == UInt8(ascii: "\"") else { throw failure("a member's name is missing") }
         let name = try parseString()
         skipSpace()
         guard take(":") else { throw failure("a colon is missing") }
-        return (name, try parseValue(depth: depth + 1))
+        return name
     }
 
     private mutating func parseArray(depth: Int) throws(FormatError) -> JSONValue {
@@ -242,6 +313,8 @@ private struct JSONParser {
     }
 
     private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    private func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte | 0x20) }
 
     private func failure(_ problem: String) -> FormatError { FormatError(problem, at: position) }
 }
