@@ -169,11 +169,65 @@ struct SQLiteReplacementTests {
         )
     }
 
+    /// The ways in which a file of leases is lost.
+    enum LeaseLoss: String, CaseIterable {
+        case deleted, withoutIndex, withoutLog, garbled, replacedByGarbage, replacedByOlderCopy, replacedByDatabase
+        case replacedByOtherLeases
+
+        enum Discoverer {
+            case sameProcess, nextProcess
+        }
+
+        /// Who can be the first to find out.
+        var discoverers: [Discoverer] {
+            switch self {
+            // The next process gets an error, until one that has the file open has made a new one.
+            case .withoutLog: [.sameProcess]
+            // A process that has the file open goes on with the pages in its cache.
+            case .garbled: [.nextProcess]
+            default: [.sameProcess, .nextProcess]
+            }
+        }
+
+        /// Harms the file of leases of a database in use.
+        func cause(at leases: String, olderCopy: Data, in folder: TemporaryFolder) throws {
+            let other = folder.path("other.db")
+            switch self {
+            case .deleted: #expect(unlink(leases) == 0)
+            case .withoutIndex: #expect(unlink(leases + "-shm") == 0)
+            case .withoutLog: #expect(unlink(leases + "-wal") == 0)
+            case .garbled:
+                for ending in ["", "-wal"] {
+                    try Data(repeating: 7, count: 8192).write(to: URL(filePath: leases + ending))
+                }
+            case .replacedByGarbage:
+                try Data(repeating: 7, count: 8192).write(to: URL(filePath: other))
+                #expect(rename(other, leases) == 0)
+            case .replacedByOlderCopy:
+                try olderCopy.write(to: URL(filePath: other))
+                #expect(rename(other, leases) == 0)
+            case .replacedByDatabase:
+                try Self.makeDatabase(at: other)
+                #expect(rename(other, leases) == 0)
+            case .replacedByOtherLeases:
+                // The names of the tables are right, and their columns are not.
+                try Self.makeDatabase(at: other, tables: ["leases", "checkpoints", "pause"])
+                #expect(rename(other, leases) == 0)
+            }
+        }
+
+        static func makeDatabase(at path: String, tables: [String] = ["notes"]) throws {
+            try DatabaseFile.create(path, unlessExists: false)
+            let database = try SQLiteConnection(path: path, timeout: .zero)
+            for table in tables { try database.execute("CREATE TABLE \(table) (text)", during: "making a table") }
+        }
+    }
+
     @Test(
-        "A deleted or damaged file of leases is made again, and claims pause until the lost leases have ended",
-        arguments: [("", false), ("", true), ("-shm", false), ("-shm", true), ("-wal", false), ("garbled", true)]
+        "A lost file of leases is made again, and claims pause until the lost leases have ended",
+        arguments: LeaseLoss.allCases.flatMap { loss in loss.discoverers.map { (loss, $0 == .nextProcess) } }
     )
-    func lostLeases(part: String, opensElsewhere: Bool) async throws {
+    func lostLeases(loss: LeaseLoss, opensElsewhere: Bool) async throws {
         try await TemporaryFolder.with { folder in
             let time = ManualTime()
             let open = { () throws(StoreError) in
@@ -184,15 +238,10 @@ struct SQLiteReplacementTests {
             let key = try #require(try Sample.grant(1).refreshToken?.sealed.keyID)
             _ = try await store.report(WorkerReport(id: "w", keyIDs: [key], sealingKeyID: key))
             try await checkpoint(store)
-            #expect(try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30)).count == 1)
             let leases = folder.path("grants.db-leases-boot")
-            if part == "garbled" {
-                for ending in ["", "-wal"] {
-                    try Data(repeating: 7, count: 8192).write(to: URL(filePath: leases + ending))
-                }
-            } else {
-                #expect(unlink(leases + part) == 0)
-            }
+            let olderCopy = try Data(contentsOf: URL(filePath: leases))
+            #expect(try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30)).count == 1)
+            try loss.cause(at: leases, olderCopy: olderCopy, in: folder)
             let other = opensElsewhere ? try open() : store
             // The note of this checkpoint is in the new file alone.
             try await other.add([try Sample.grant(4)])
@@ -211,6 +260,35 @@ struct SQLiteReplacementTests {
             try await other.add([try Sample.grant(6)])
             #expect(try await store.integrityProblems().isEmpty)
             if opensElsewhere { await other.close() }
+            await store.close()
+        }
+    }
+
+    @Test("A file of leases that another database has overwritten is made again by the next process")
+    func overwrittenLeases() async throws {
+        try await TemporaryFolder.with { folder in
+            let time = ManualTime()
+            let open = { () throws(StoreError) in
+                try SQLiteStore(path: folder.path("grants.db"), timeSource: time, bootID: "boot")
+            }
+            let store = try open()
+            try await store.add(try Sample.grants(1...3))
+            try await checkpoint(store)
+            #expect(try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30)).count == 1)
+            try LeaseLoss.makeDatabase(at: folder.path("other.db"))
+            let leases = folder.path("grants.db-leases-boot")
+            #expect(truncate(leases, 0) == 0)
+            let file = try FileHandle(forWritingTo: URL(filePath: leases))
+            try file.write(contentsOf: try folder.bytes(of: "other.db"))
+            try file.close()
+            let other = try open()
+            #expect(try await other.claim([id], dueBy: nil, owner: "x", for: .seconds(30)).isEmpty)
+            #expect(try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30)).isEmpty)
+            time.advance(by: Lease.span)
+            #expect(try await other.claim([id], dueBy: nil, owner: "x", for: .seconds(30)).count == 1)
+            #expect(try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30)).isEmpty)
+            #expect(try await store.integrityProblems().isEmpty)
+            await other.close()
             await store.close()
         }
     }

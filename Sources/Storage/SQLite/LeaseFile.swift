@@ -10,9 +10,10 @@ import Base
 /// The file's name holds the id of the boot, so a file that a crash has damaged is never used again. A symbolic link is
 /// resolved first, so that all processes find the same file.
 ///
-/// The file holds nothing that has to last. If it, its shared index or its log is deleted, or if it is damaged, the
-/// next writer makes a new one, in which nothing is claimed for a while. Example: A claims a grant, and the file is
-/// deleted. B makes a new file, which lacks A's lease. B claims after 30 seconds, when A's lease has ended.
+/// The file holds nothing that has to last. If it, its shared index or its log is deleted, if it is damaged, or if
+/// another file is in its place, the next writer makes a new one, in which nothing is claimed for a while. Example: A
+/// claims a grant, and the file is deleted. B makes a new file, which lacks A's lease. B claims after 30 seconds, when
+/// A's lease has ended.
 struct LeaseFile: Sendable {
     /// The name under which connections attach the file.
     static let schema = "boot"
@@ -52,6 +53,28 @@ struct LeaseFile: Sendable {
                 index: try DatabaseFile.identity(of: path + "-shm"),
                 log: try DatabaseFile.identity(of: DatabaseFile.log(of: path))
             )
+        }
+    }
+
+    /// `false` if the file is damaged, or is another one than the file that was made at this path.
+    ///
+    /// It holds its own inode, which a copy does not have. Example: someone copies the leases of a minute ago over the
+    /// file. The leases since then would be missing, and their grants would be sent twice.
+    ///
+    /// A file that version 0.1.0 has made holds no inode, and its tables have to do.
+    func isUsable(timeout: Duration) throws(StoreError) -> Bool {
+        guard let file = try identity.file else { return false }
+        try DatabaseFile.refuseLinksAsRoot(beside: path)
+        do throws(StoreError) {
+            let connection = try SQLiteConnection(path: path, timeout: timeout)
+            connection.keepLogOnClose(true)
+            guard try connection.integer(.countLeaseColumns) == SQLQuery.leaseColumns else { return false }
+            guard try connection.integer(.countOriginTables) > 0 else { return true }
+            guard let origin = try connection.first(.readOrigin, read: { $0.integer() }) else { return true }
+            return origin == file.inodeNumber
+        } catch {
+            guard error.code == .corrupt, SQLiteStore.isDamaged(path) else { throw error }
+            return false
         }
     }
 
@@ -99,6 +122,9 @@ struct LeaseFile: Sendable {
             try file.execute(.makeLeases(in: "main"))
             let values = [note.number, note.size, note.modifiedAt, note.digest].map { SQLValue.integer($0) }
             try file.run(SQLStatement(.writeFirstNote, values))
+            if let origin = try DatabaseFile.identity(of: temporary) {
+                try file.run(.writeOrigin(in: "main")) { $0.bind(origin.inodeNumber) }
+            }
             if let claimsFrom { try file.run(.writePause) { $0.bind(claimsFrom.milliseconds) } }
         }
         for ending in ["", "-wal", "-shm", "-journal"] { DatabaseFile.remove(path + ending) }
@@ -138,7 +164,32 @@ extension SQLQuery {
             ) STRICT;
             INSERT OR IGNORE INTO \(schema).checkpoints VALUES (0, 0, 0, 0, 0, NULL);
             CREATE TABLE IF NOT EXISTS \(schema).pause (claims_from INTEGER NOT NULL) STRICT;
+            CREATE TABLE IF NOT EXISTS \(schema).origin (inode INTEGER NOT NULL) STRICT;
             """
+        )
+    }
+    /// Counts the columns of the tables that every version has.
+    static let countLeaseColumns = SQLQuery(
+        "columns of leases",
+        """
+        SELECT (SELECT count(*) FROM pragma_table_info('leases')
+                WHERE name IN ('grant_id', 'owner', 'claim', 'epoch', 'until'))
+            + (SELECT count(*) FROM pragma_table_info('checkpoints')
+                WHERE name IN ('id', 'number', 'is_running', 'size', 'modified_at', 'digest'))
+            + (SELECT count(*) FROM pragma_table_info('pause') WHERE name = 'claims_from')
+        """
+    )
+    static let leaseColumns: Int64 = 12
+    static let countOriginTables = SQLQuery(
+        "table of origin",
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'origin'"
+    )
+    static let readOrigin = SQLQuery("origin of leases", "SELECT inode FROM origin")
+    /// Writes the file's inode, unless it has one.
+    static func writeOrigin(in schema: String) -> SQLQuery {
+        SQLQuery(
+            "note origin of leases",
+            "INSERT INTO \(schema).origin (inode) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM \(schema).origin)"
         )
     }
     static let writeFirstNote = SQLQuery(
@@ -154,4 +205,9 @@ extension SQLQuery {
         "remove ended leases",
         "DELETE FROM \(LeaseFile.schema).leases WHERE epoch = ?1 AND until <= ?2"
     )
+}
+
+extension FileIdentity {
+    /// The inode in the form of SQLite's numbers.
+    var inodeNumber: Int64 { Int64(bitPattern: inode) }
 }

@@ -119,8 +119,8 @@ extension SQLiteConnection {
 
     /// Attaches the file of leases to the writer and its checkpointer.
     ///
-    /// Makes a new one if there is none, or only the one that is to be replaced. The lock on the database excludes
-    /// every other process that makes or uses one.
+    /// Makes a new one if there is none, if another file is in its place, or if it is the one that is to be replaced.
+    /// The lock on the database excludes every other process that makes or uses one.
     private func openLeases(
         _ leases: LeaseFile,
         replacing former: FileIdentity? = nil,
@@ -131,7 +131,10 @@ extension SQLiteConnection {
         try begin()
         do {
             let file = try leases.identity.file
-            if file == nil || file == former { try make(leases, pausing: former != nil, at: time) }
+            if try needsNewFile(leases, replacing: former) {
+                let isReplaced = file != nil || former != nil
+                try make(leases, pausing: isReplaced, at: time)
+            }
         } catch {
             rollBack()
             throw error
@@ -143,12 +146,23 @@ extension SQLiteConnection {
             _ = try first(Self.useLeaseLog) { $0.text() }
         }
         try execute(Self.leaseSettings)
-        try write { () throws(StoreError) in try execute(.makeLeases(in: LeaseFile.schema)) }
+        try write { () throws(StoreError) in
+            try execute(.makeLeases(in: LeaseFile.schema))
+            guard let file = attached?.identity.file else { return }
+            try run(.writeOrigin(in: LeaseFile.schema)) { $0.bind(file.inodeNumber) }
+        }
         try checkpointer?.attach(leases)
         try checkpointer?.execute(Self.leaseSettings)
         let present = try leases.identity
         attached?.identity.index = present.index
         attached?.identity.log = present.log
+    }
+
+    /// `true` unless a usable file of leases has taken the place of `former`.
+    private func needsNewFile(_ leases: LeaseFile, replacing former: FileIdentity?) throws(StoreError) -> Bool {
+        let file = try leases.identity.file
+        if file == nil || file == former { return true }
+        return try !leases.isUsable(timeout: timeout)
     }
 
     private func make(_ leases: LeaseFile, pausing: Bool, at time: LeaseTime) throws(StoreError) {
@@ -175,6 +189,10 @@ extension SQLiteConnection {
         guard let (leases, opened) = attached else { return }
         guard checkpointer != nil, let time else {
             if let file = try DatabaseFile.identity(of: leases.path), file != opened.file || !hasLeases {
+                guard try leases.isUsable(timeout: timeout) else {
+                    if hasLeases { return }
+                    throw StoreError(damagedLeasesOf: path)
+                }
                 try detachLeases()
                 try attach(leases)
                 try execute(Self.leaseSettings)
@@ -184,7 +202,7 @@ extension SQLiteConnection {
         let present = try leases.identity
         guard !hasLeases || !present.continues(opened) else { return }
         // The notes of the former file must not be lost before they have shown that the database is unchanged.
-        if hasLeases, present.file == nil || present.file == opened.file {
+        if hasLeases, try needsNewFile(leases, replacing: opened.file) {
             do {
                 try requireSameDatabase()
             } catch  where error.endsUse {
@@ -196,22 +214,38 @@ extension SQLiteConnection {
         try replaceLeases(opened.file, at: time())
     }
 
-    /// Makes a new file of leases if the attached one is damaged.
+    /// Makes a new file of leases if the attached one is damaged, or was overwritten by another one.
     ///
     /// Returns the error to report.
     func healLeases(after error: StoreError, at time: () -> LeaseTime) -> StoreError {
-        guard error.code == .corrupt, checkpointer != nil, let (leases, opened) = attached,
-            SQLiteStore.isDamaged(leases.path)
+        guard checkpointer != nil, let leases = attached?.leases, let faulty = faultyLeases(leases, after: error)
         else { return error }
         do throws(StoreError) {
-            try replaceLeases(opened.file, at: time())
+            try replaceLeases(faulty, at: time())
         } catch {
             return error
         }
         return StoreError(
             .ioFailure,
-            "The file of leases \(leases.path) was damaged, and was replaced by a new one. Try again."
+            "The file of leases \(leases.path) was damaged or overwritten, and was replaced by a new one. Try again."
         )
+    }
+
+    /// Returns the file of leases if it is the cause of an error.
+    private func faultyLeases(_ leases: LeaseFile, after error: StoreError) -> FileIdentity? {
+        do throws(StoreError) {
+            // Read before the check, during which another process can replace the file.
+            let file = try leases.identity.file
+            switch error.code {
+            case .corrupt: return SQLiteStore.isDamaged(leases.path) ? file : nil
+            // A table or column is missing.
+            case .fault: return try leases.isUsable(timeout: timeout) ? nil : file
+            default: return nil
+            }
+        } catch {
+            // The first error is the one to report.
+            return nil
+        }
     }
 
     private func replaceLeases(_ former: FileIdentity?, at time: LeaseTime) throws(StoreError) {

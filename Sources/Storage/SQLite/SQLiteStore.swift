@@ -99,6 +99,8 @@ package final class SQLiteStore: SQLStore {
             }
             guard case .success = outcome else {
                 connection.rollBack()
+                // Thrown here, because the queue heals what it can.
+                if case .failure(let error as StoreError) = outcome { throw error }
                 return outcome
             }
             try connection.commit()
