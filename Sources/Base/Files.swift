@@ -120,6 +120,16 @@ extension String {
 
 /// A folder and what it holds.
 package enum Folder {
+    /// Returns the number of bytes that this user can still write to the disk that holds the folder.
+    package static func freeSpace(in path: String) throws(SystemCallError) -> Int64 {
+        var facts = statvfs()
+        guard unsafe statvfs(path, &facts) == 0 else {
+            throw SystemCallError(call: "statvfs of \(path)", code: errno)
+        }
+        let (bytes, overflows) = Int64(clamping: facts.f_bavail).multipliedReportingOverflow(by: Int64(facts.f_frsize))
+        return overflows ? .max : bytes
+    }
+
     /// Synchronizes the folder of a file, because a new name is durable only then
     /// (https://man7.org/linux/man-pages/man2/fsync.2.html).
     package static func synchronize(of path: String) throws(SystemCallError) {

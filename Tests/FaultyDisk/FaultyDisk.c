@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { page_size = 4096, max_file_size = 64 << 20, max_files = 16, max_name_length = 1024 };
 
@@ -32,6 +33,8 @@ static int syncs, syncs_to_pass, syncs_to_fail, open_error, reads_to_garble, rea
 static char sync_suffix[64], write_suffix[64], read_suffix[64], failing_suffix[64], read_only_suffix[64];
 static void (*write_hook)(void *);
 static void *write_context;
+/// The number of bytes that the files can have together, or -1.
+static long long capacity = -1;
 
 static int has_suffix(const char *name, const char *suffix) {
     size_t length = strlen(name), end = strlen(suffix);
@@ -87,9 +90,28 @@ static int faulty_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64
     return result;
 }
 
+static long long size_of(const struct image *image) {
+    struct stat facts;
+    return image->bytes && stat(image->name, &facts) == 0 ? facts.st_size : 0;
+}
+
+static long long used_space(void) {
+    long long sum = 0;
+    for (int i = 0; i < max_files; i++) sum += size_of(&images[i]);
+    return sum;
+}
+
+static int fits(const struct image *image, sqlite3_int64 end) {
+    pthread_mutex_lock(&lock);
+    long long growth = end - size_of(image);
+    int answer = capacity < 0 || growth <= 0 || used_space() + growth <= capacity;
+    pthread_mutex_unlock(&lock);
+    return answer;
+}
+
 static int faulty_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {
     struct image *image = ((struct faulty_file *)file)->image;
-    if (offset + count > max_file_size) return SQLITE_FULL;
+    if (offset + count > max_file_size || !fits(image, offset + count)) return SQLITE_FULL;
     if (write_hook && has_suffix(image->name, write_suffix)) write_hook(write_context);
     int result = real(file)->pMethods->xWrite(real(file), bytes, count, offset);
     pthread_mutex_lock(&lock);
@@ -233,6 +255,7 @@ void faulty_disk_begin(const char *path) {
     syncs = syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = reads_to_pass = reads_to_fail = 0;
     read_only_suffix[0] = 0;
     write_hook = NULL;
+    capacity = -1;
     pthread_mutex_unlock(&lock);
 }
 
@@ -242,7 +265,21 @@ void faulty_disk_end(void) {
     syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = reads_to_pass = reads_to_fail = 0;
     read_only_suffix[0] = 0;
     write_hook = NULL;
+    capacity = -1;
     pthread_mutex_unlock(&lock);
+}
+
+void faulty_disk_limit_space(long long more) {
+    pthread_mutex_lock(&lock);
+    capacity = more < 0 ? -1 : used_space() + more;
+    pthread_mutex_unlock(&lock);
+}
+
+long long faulty_disk_free_space(void) {
+    pthread_mutex_lock(&lock);
+    long long answer = capacity - used_space();
+    pthread_mutex_unlock(&lock);
+    return answer > 0 ? answer : 0;
 }
 
 void faulty_disk_fail_syncs(const char *suffix, int first, int count) {

@@ -142,8 +142,12 @@ extension SQLiteDiskTests {
         }
 
         /// Writes some 12,000 pages.
-        private static func rewriteGrants(of store: SQLiteStore, half: Int) async throws {
-            for round in 0..<120 {
+        private static func rewriteGrants(
+            of store: SQLiteStore,
+            half: Int,
+            rounds: Range<Int> = 0..<120
+        ) async throws {
+            for round in rounds {
                 try await store.transact { transaction in
                     for number in 1...100 as ClosedRange<Int64> {
                         let id = GrantID(rawValue: Int64(half) * 100 + number)
@@ -153,6 +157,61 @@ extension SQLiteDiskTests {
                     }
                 }
             }
+        }
+
+        @Test("Where space is short, the log is copied before it has filled the disk")
+        func shortSpace() async throws {
+            try await FailingDisk.with { disk in
+                let store = try await Self.openWithLittleSpace(on: disk)
+                try await store.writer.run { connection throws(StoreError) in
+                    connection.freeSpace = { faulty_disk_free_space() }
+                }
+                // Without an early checkpoint the log needs some 30 MB.
+                try await Self.rewriteGrants(of: store, half: 0)
+                #expect(try disk.folder.bytes(of: "grants.db-wal").count < 5 << 20)
+                #expect(try await store.integrityProblems().isEmpty)
+                await store.close()
+            }
+        }
+
+        @Test("A log that has filled the disk is copied, so that the next attempt of a commit succeeds")
+        func fullDisk() async throws {
+            try await FailingDisk.with { disk in
+                let store = try await Self.openWithLittleSpace(on: disk)
+                // As if the space were a quota, which the system does not report.
+                try await store.writer.run { connection throws(StoreError) in connection.freeSpace = { nil } }
+                var failures = 0
+                for round in 0..<120 {
+                    do {
+                        try await Self.rewriteGrants(of: store, half: 0, rounds: round..<round + 1)
+                    } catch let error as StoreError {
+                        failures += 1
+                        #expect(error.code == .diskFull)
+                        try await Self.rewriteGrants(of: store, half: 0, rounds: round..<round + 1)
+                    }
+                }
+                #expect(failures > 0)
+                #expect(try await store.grant(GrantID(rawValue: 1))?.scope == "round 119")
+                #expect(try await store.integrityProblems().isEmpty)
+                await store.close()
+            }
+        }
+
+        /// Opens a store with 100 grants on a disk with 6 MB of free space.
+        private static func openWithLittleSpace(on disk: FailingDisk) async throws -> SQLiteStore {
+            let store = try SQLiteStore(
+                path: disk.folder.path("grants.db"),
+                timeSource: ManualTime(),
+                bootID: "boot"
+            )
+            let token = String(repeating: "t", count: 3500)
+            try await store.add(try (1...100).map { try Sample.grant($0, accessToken: token) })
+            try await rewriteGrants(of: store, half: 0, rounds: 120..<123)
+            _ = try await store.writer.run { connection throws(StoreError) in
+                try connection.restartLog(cuts: true)
+            }
+            faulty_disk_limit_space(6 << 20)
+            return store
         }
 
         @Test("The log of the leases stays short as well")

@@ -134,6 +134,16 @@ enum DatabaseFile {
         return DatabaseNameLock.blocker(of: descriptor) != F_UNLCK
     }
 
+    /// Returns the number of bytes that can still be written in a folder, or `nil` if the system does not say it.
+    static func freeSpace(in folder: String) -> Int64? {
+        do throws(SystemCallError) {
+            return try Folder.freeSpace(in: folder)
+        } catch {
+            // Without the number, a full disk is noticed by the write that fails.
+            return nil
+        }
+    }
+
     static func remove(_ path: String) {
         // Called to clean up after a failure, which is the error to report.
         _ = unsafe unlink(path)

@@ -28,7 +28,21 @@ extension SQLiteConnection {
 
     /// `true` if a log is so long that a checkpoint is due.
     var hasLongLog: Bool { checkpointer != nil && (isLogLong || isLeaseLogLong) }
-    private var isLogLong: Bool { (logState()?.frames ?? 0) >= nextCheckpointLength }
+    private var isLogLong: Bool {
+        guard let log = logState() else { return false }
+        if log.frames >= nextCheckpointLength { return true }
+        return log.frames >= nextShortCheckpointLength && isSpaceShort(for: log)
+    }
+
+    /// `true` if the log has taken half of the space that was free before it.
+    ///
+    /// A checkpoint needs space itself. In the worst case each page of the log is a new one of the database file, which
+    /// grows as much as the log did. With less than that, a log that has filled the disk cannot be copied any more.
+    private func isSpaceShort(for log: LogState) -> Bool {
+        guard let freeSpace = freeSpace() else { return false }
+        return freeSpace <= Int64(log.size)
+    }
+
     private var isLeaseLogLong: Bool { (logState(of: LeaseFile.schema)?.frames ?? 0) >= LogState.leaseCheckpointLength }
 
     /// Copies the logs into their database files while no process can commit.
@@ -73,7 +87,7 @@ extension SQLiteConnection {
     }
 
     /// Copies the log of the leases into its file, while no process can commit.
-    private func copyLeaseLog() throws(StoreError) {
+    func copyLeaseLog() throws(StoreError) {
         try begin()
         defer { rollBack() }
         _ = try checkpointer?.copyLog(of: LeaseFile.schema)
@@ -135,9 +149,21 @@ extension SQLiteConnection {
         if isLeaseLogLong { try copyLeaseLog() }
         guard isLogLong else { return }
         nextCheckpointLength = LogState.checkpointLength
+        nextShortCheckpointLength = LogState.shortCheckpointLength
         if try !restartLog(cuts: false) {
-            nextCheckpointLength = (logState()?.frames ?? 0) + LogState.checkpointLength / 4
+            let frames = logState()?.frames ?? 0
+            nextCheckpointLength = frames + LogState.checkpointLength / 4
+            nextShortCheckpointLength = frames + LogState.shortCheckpointLength / 4
         }
+    }
+
+    /// Makes room for commits on a full disk, by copying the logs, whose files are then used again from the beginning.
+    ///
+    /// The leases come first: a checkpoint of the database writes notes to their log, which cannot grow either.
+    func makeRoom() throws(StoreError) {
+        guard checkpointer != nil, fullDisk == nil else { return }
+        try copyLeaseLog()
+        _ = try restartLog(cuts: false)
     }
 
     /// Makes the log of an earlier process durable.
@@ -165,6 +191,10 @@ struct LogState: Hashable, Sendable {
     ///
     /// A page that many commits write, such as one of the due index, is copied once for each 16 MB of log.
     static let checkpointLength = 4000
+    /// The length from which a log is copied if space is short: 1 MB.
+    ///
+    /// Each checkpoint costs two syncs.
+    static let shortCheckpointLength = 256
     /// The same for the leases, whose file has few pages.
     static let leaseCheckpointLength = 1000
 

@@ -98,7 +98,20 @@ extension SQLiteConnection {
     }
 
     /// Does what must be done before the first commit, and needs disk space itself.
+    ///
+    /// An earlier process can have filled the disk with the log of leases. Copied, that log is used again from its
+    /// beginning.
     private func prepareCommits(at time: LeaseTime) throws(StoreError) {
+        do {
+            return try cleanLogs(at: time)
+        } catch {
+            guard error.code == .diskFull else { throw error }
+        }
+        try copyLeaseLog()
+        try cleanLogs(at: time)
+    }
+
+    private func cleanLogs(at time: LeaseTime) throws(StoreError) {
         try write { () throws(StoreError) in
             let yesterday = (time.instant + .seconds(-86_400)).milliseconds
             try run(SQLStatement(.removeEndedLeases, .text(time.epoch), .integer(yesterday)))

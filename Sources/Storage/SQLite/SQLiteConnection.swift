@@ -30,6 +30,10 @@ final class SQLiteConnection {
     var synced: LogState?
     /// The number of frames at which the next checkpoint is due.
     var nextCheckpointLength = LogState.checkpointLength
+    /// The same while space is short.
+    var nextShortCheckpointLength = LogState.shortCheckpointLength
+    /// Returns the number of bytes that can still be written beside the database, or `nil` if it is unknown.
+    var freeSpace: () -> Int64?
     /// The lock of the writer, which is closed last, or `nil` for other connections.
     var nameLock: DatabaseNameLock?
     /// The attached file of leases.
@@ -68,6 +72,8 @@ final class SQLiteConnection {
         self.path = path
         logPath = DatabaseFile.log(of: DatabaseFile.resolved(path))
         self.timeout = timeout
+        let folder = logPath.parentFolder
+        freeSpace = { DatabaseFile.freeSpace(in: folder) }
         setBusyTimeout(timeout)
         // A checkpoint that SQLite begins itself does not exclude other processes' commits. The call only sets a hook.
         _ = unsafe sqlite3_wal_autocheckpoint(handle, 0)

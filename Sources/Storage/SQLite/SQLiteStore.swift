@@ -192,7 +192,20 @@ final class SQLiteConnectionQueue: Sendable {
                 if connection.needsWipe || connection.hasLongLog { queue.async(execute: cleanUpLogs) }
                 return .success(value)
             } catch {
+                if error.code == .diskFull { queue.async(execute: makeRoom) }
                 return .failure(connection.healLeases(after: error, at: leaseTime))
+            }
+        }
+    }
+
+    /// Copies the logs after a commit that found the disk full, so that the next one can succeed.
+    private func makeRoom() {
+        connection.withLock { connection in
+            do {
+                try connection?.makeRoom()
+            } catch {
+                // Only free space helps. The caller of the commit has the error.
+                return
             }
         }
     }

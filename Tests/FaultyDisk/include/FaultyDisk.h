@@ -39,6 +39,13 @@ void faulty_disk_fail_reads(const char *suffix, int first, int count);
 /// The number of reads that will still fail.
 int faulty_disk_failed_reads_left(void);
 
+/// Limits the files of the folder to as much space as they have now, and `more` bytes. Writes that need more fail as on
+/// a full disk. A negative number ends that.
+void faulty_disk_limit_space(long long more);
+
+/// The number of bytes that are free within that limit.
+long long faulty_disk_free_space(void);
+
 /// Cuts the power: writes the content of the disk into another folder. Returns 0 on success.
 int faulty_disk_cut_power(const char *destination);
 

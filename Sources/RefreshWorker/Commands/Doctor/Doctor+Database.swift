@@ -84,7 +84,7 @@ extension Doctor {
 
     private func spaceCheck(_ path: String) -> Check {
         do throws(SystemCallError) {
-            return Self.space(try FileStatus.freeSpace(at: path.parentFolder))
+            return Self.space(try Folder.freeSpace(in: path.parentFolder))
         } catch {
             return .warning("unknown: \(error)").named("free disk space")
         }

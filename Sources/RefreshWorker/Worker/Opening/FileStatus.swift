@@ -132,16 +132,6 @@ struct FileStatus: Equatable, Sendable {
     static func mayRead(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
 
     static func mayWrite(_ path: String) -> Bool { unsafe access(path, W_OK) == 0 }
-
-    /// Returns the number of bytes that this user can still write to the disk that holds the path.
-    static func freeSpace(at path: String) throws(SystemCallError) -> Int64 {
-        var facts = statvfs()
-        guard unsafe statvfs(path, &facts) == 0 else {
-            throw SystemCallError(call: "statvfs of \(path)", code: errno)
-        }
-        let (bytes, overflows) = Int64(clamping: facts.f_bavail).multipliedReportingOverflow(by: Int64(facts.f_frsize))
-        return overflows ? .max : bytes
-    }
 }
 
 extension stat {

@@ -86,7 +86,7 @@ extension CommandContext {
         switch configuration.database {
         case .file(let path):
             snapshot.databaseBytes = try FileStatus.of(path)?.size ?? 0
-            snapshot.freeSpace = try FileStatus.freeSpace(at: path.parentFolder)
+            snapshot.freeSpace = try Folder.freeSpace(in: path.parentFolder)
         case .server(let address):
             guard asksServer else { return }
             let facts = try await ServerFacts.read(address, time: time)
