@@ -3,22 +3,28 @@ private import Glibc
 /// Who owns a file, and what makes it one that the worker can use and no one else.
 ///
 ///     FileOwner("/etc/refresh-worker/services.json")?.advice()
-///     // "run as root: chown refresh-worker: /etc/refresh-worker/services.json && chmod 600 /etc/refresh-worker/services.json"
+///     // "run as root: chown -h refresh-worker: /etc/refresh-worker/services.json && chmod 600 /etc/refresh-worker/services.json"
 package struct FileOwner: Sendable, CustomStringConvertible {
     private let path: String
     private let id: uid_t
     private let mode: mode_t
     /// The owner of the folder.
     private let folder: uid_t
+    /// `true` for a link, and for a file with several names: a change would be one of another file too, which whoever
+    /// can write to the folder has chosen.
+    private let isLinked: Bool
 
     /// Returns `nil` if this process cannot see the file.
     package init?(_ path: String) {
-        var (file, parent) = (stat(), stat())
-        guard unsafe stat(path, &file) == 0, unsafe stat(path.parentFolder, &parent) == 0 else { return nil }
+        var (file, entry, parent) = (stat(), stat(), stat())
+        guard unsafe stat(path, &file) == 0, unsafe lstat(path, &entry) == 0,
+            unsafe stat(path.parentFolder, &parent) == 0
+        else { return nil }
         self.path = path
         id = file.st_uid
         mode = file.st_mode & 0o7777
         folder = parent.st_uid
+        isLinked = entry.st_mode & S_IFMT == S_IFLNK || entry.st_nlink > 1
     }
 
     /// The name of the owner.
@@ -29,14 +35,22 @@ package struct FileOwner: Sendable, CustomStringConvertible {
 
     /// The command after which only the worker's user can use the file.
     ///
-    /// That is the owner of the folder, unless the folder is root's, as those of certificates are. Otherwise it is the
-    /// user of this process. The file of another user stays that user's.
+    /// That is the owner of the folder, unless the folder is root's. There other programs can need the file, as they do
+    /// the key of a certificate, so the worker gets a copy. The file of another user stays that user's.
     package func advice(mode: String = "600") -> String {
         let current = geteuid()
         let worker = folder == 0 ? current : folder
-        let permit = "chmod \(mode) \(path)"
+        let word = path.shellWord
+        guard !isLinked else {
+            return "it is a link or has several names: see who made it (ls -l \(word)), and put a file in its place"
+        }
+        let permit = "chmod \(mode) \(word)"
         guard id == worker else {
-            return "run as root: chown \(Self.name(ofUser: worker)): \(path) && \(permit)"
+            let user = Self.name(ofUser: worker)
+            guard folder == worker else {
+                return "run as root: install -o \(user) -m \(mode) \(word) COPY, and name the copy instead"
+            }
+            return "run as root: chown -h \(user): \(word) && \(permit)"
         }
         return id == current ? "run: \(permit)" : "run this as \(name), or as root: \(permit)"
     }

@@ -280,6 +280,8 @@ package struct StoreIncident: Hashable, Sendable {
         case rowsLost
         /// Sequences were behind the rows, and were moved: nothing is left to do.
         case sequencesMoved
+        /// A change of the tables that can wait could not be made. The next start tries again.
+        case changeWaits
         /// Grants that are due for long might not be found. It is tried again.
         case lookFailed
     }

@@ -87,6 +87,11 @@ extension EngineLog {
         if let kind = incident.alarm { return raise(kind, incident.text, repeats: kind != .databaseRowsLost) }
         if incident.kind == .sequencesMoved {
             diagnostics.warning("the database was repaired", ["what": incident.text])
+        } else if incident.kind == .changeWaits {
+            diagnostics.warning(
+                "the tables are used as they are: a change of this version is made at a later start",
+                ["error": incident.text]
+            )
         } else {
             diagnostics.warning(
                 "the grants that are due for long could not be read; this is tried again",
@@ -217,7 +222,7 @@ extension StoreIncident {
         case .clusterReplaced: .databaseReplaced
         case .tablesLost: .databaseTablesLost
         case .rowsLost: .databaseRowsLost
-        case .sequencesMoved, .lookFailed: nil
+        case .sequencesMoved, .changeWaits, .lookFailed: nil
         }
     }
 }

@@ -107,6 +107,10 @@ extension RefreshEngineState {
                 case .wait(let until): round.wait(until - instant)
                 case .probeDue where count > 0:
                     round.clients.removeFirst()
+                    // A worker that is cut off would spend the probe that all workers share.
+                    guard !leavesGrantsToOthers || leaveGrants(of: client, at: conditions.now) == .zero else {
+                        continue
+                    }
                     return .askForProbe(client: client)
                 case .all, .probeDue, nil:
                     let (allowed, wait) = count > 0 ? dispatch(count, of: client, under: conditions) : (0, nil)

@@ -72,14 +72,34 @@ struct PostgresSchema {
     }
 
     var steps = SchemaStep.all
+    /// insufficient_privilege
+    fileprivate static let noRight = "42501"
+    /// lock_not_available
+    fileprivate static let noLock = "55P03"
 
     /// Runs the steps that the database lacks, in one transaction.
     ///
     /// Workers that open a new database at the same time wait for each other, and each checks again after its wait. If
     /// no step is missing, nothing is written, so that a user without the right to create tables can work. A step that
     /// is not additive fails while a worker is live, as in ``SQLiteSchema``.
-    func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError) {
-        guard try version(of: connection, until: deadline) < steps.count else { return }
+    ///
+    /// Returns what keeps steps that can wait from being done: another session's lock, or tables of another owner. The
+    /// next start tries again.
+    @discardableResult
+    func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError) -> StoreError? {
+        let stored = try version(of: connection, until: deadline)
+        guard stored < steps.count else { return nil }
+        do throws(StoreError) {
+            try runMissingSteps(on: connection, until: deadline)
+            return nil
+        } catch {
+            let canWait = stored > 0 && steps.dropFirst(stored).allSatisfy(\.canWait)
+            guard canWait, error.isObstacleOfChange else { throw error }
+            return error
+        }
+    }
+
+    private func runMissingSteps(on connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError) {
         _ = try connection.run(StatementBatch(until: deadline), until: deadline)
         do throws(StoreError) {
             _ = try connection.run(StatementBatch(Self.takeLock, .integer(Self.migrationLock)), until: deadline)
@@ -105,7 +125,7 @@ struct PostgresSchema {
             _ = try connection.run(end, until: deadline)
         } catch {
             if !error.losesConnection { _ = try connection.run(StatementBatch(.rollback), until: deadline) }
-            throw error.sqlState == "42501" ? try missingRight(connection, until: deadline) : error
+            throw error.sqlState == Self.noRight ? try missingRight(connection, until: deadline) : error
         }
     }
 
@@ -187,12 +207,20 @@ struct PostgresSchema {
         return catalog.exists ? Self.cannotUse(catalog) : Self.cannotCreate(catalog)
     }
 
+    /// The owner can be a superuser, so the advice is not to grant the owner's role.
     private static func mustOwn(_ catalog: Catalog, owner: String) -> StoreError {
-        StoreError(
+        let change = """
+            DO $$ DECLARE change text; BEGIN FOR change IN SELECT format('ALTER TABLE %s OWNER TO %I', oid::regclass, \
+            '\(catalog.user)') FROM pg_class WHERE relnamespace = 'refresh_worker'::regnamespace AND relkind = 'r' \
+            LOOP EXECUTE change; END LOOP; END $$;
+            """
+        var error = StoreError(
             .cannotOpen,
             "The user \(catalog.user) cannot bring the schema refresh_worker of the database \(catalog.database) up to "
-                + "date, because \(owner) owns its tables. As an administrator run: GRANT \(owner) TO \(catalog.user);"
+                + "date, because \(owner) owns its tables. As an administrator run: \(change)"
         )
+        error.sqlState = noRight
+        return error
     }
 
     private static func cannotUse(_ catalog: Catalog) -> StoreError {
@@ -210,5 +238,18 @@ struct PostgresSchema {
             "The user \(catalog.user) cannot create the schema refresh_worker in the database \(catalog.database). "
                 + "As the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(catalog.user);"
         )
+    }
+}
+
+extension StoreError {
+    /// `true` if a change of the tables fails because of another session or of a right, which pass or can be given.
+    fileprivate var isObstacleOfChange: Bool {
+        [PostgresSchema.noRight, PostgresSchema.noLock].contains(sqlState)
+    }
+}
+
+extension StoreIncident {
+    static func changeWaits(_ obstacle: StoreError) -> StoreIncident {
+        StoreIncident(kind: .changeWaits, text: obstacle.message)
     }
 }

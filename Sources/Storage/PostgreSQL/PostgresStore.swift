@@ -89,7 +89,9 @@ package final class PostgresStore: SQLStore {
         await connector.survey()
         do throws(StoreError) {
             try await writer.run { [self] connection, deadline throws(StoreError) in
-                try PostgresSchema().migrate(connection, until: deadline)
+                if let obstacle = try PostgresSchema().migrate(connection, until: deadline) {
+                    newestServer.record(.changeWaits(obstacle))
+                }
                 try checkServer(connection, until: deadline)
                 try moveSequencesIfPossible(connection, until: deadline)
                 _ = try run(StatementBatch(.clock), on: connection, until: deadline)

@@ -15,11 +15,16 @@ struct SchemaStep: Sendable {
     ///   as a state, and no column that must change with an older one.
     /// - It is done within a second on the largest database. So it neither fills nor indexes a table of grants.
     let isAdditive: Bool
+    /// `true` if a program that has the step can also use a database that lacks it.
+    ///
+    /// A dump that holds a lock, or tables of another owner, then keeps no worker from starting.
+    let canWait: Bool
     private let forSQLite: String
     private let forPostgres: String
 
-    init(isAdditive: Bool = false, _ text: (SQLDialect) -> String) {
+    init(isAdditive: Bool = false, canWait: Bool = false, _ text: (SQLDialect) -> String) {
         self.isAdditive = isAdditive
+        self.canWait = canWait
         forSQLite = SQLQuery("", text(.sqlite)).textForSQLite
         forPostgres = text(.postgres)
     }
@@ -41,7 +46,7 @@ struct SchemaStep: Sendable {
     ///
     /// A random key needs no sequence, which a logical upgrade would leave behind. It rewrites the rows of some
     /// seconds.
-    private static let keyOfSuccesses = SchemaStep(isAdditive: true) { dialect in
+    private static let keyOfSuccesses = SchemaStep(isAdditive: true, canWait: true) { dialect in
         switch dialect {
         case .sqlite: ""
         case .postgres:

@@ -198,7 +198,7 @@ def stays_usable(machine):
     os.chown(keys, 0, 0)
     machine.run("--run-once", "--no-switch", "--metrics-log", "/root/events")
     refused = machine.run("keys", "list", expect=78).stderr
-    advice = f"run as root: chown refresh-worker: {KEYS} && chmod 600 {KEYS}"
+    advice = f"run as root: chown -h refresh-worker: {KEYS} && chmod 600 {KEYS}"
     assert f"it belongs to root (mode 600): {advice}" in refused, f"the error says who owns the key ring: {refused}"
     passed = "/run/credentials/refresh-worker.service/key-ring"
     machine.write(passed, keys.read_text(), owner=SERVICE)
@@ -216,7 +216,7 @@ def owner_trap(machine):
     name = "/etc/refresh-worker/services.json"
     machine.write(name, '{"services": []}')
     words = ["services", "handle", "mailer", "alice", "--services-file", name]
-    advice = f"run as root: chown refresh-worker: {name} && chmod 600 {name}"
+    advice = f"run as root: chown -h refresh-worker: {name} && chmod 600 {name}"
     for mode in (0o644, 0o600):
         machine.path(name).chmod(mode)
         refused = machine.run(*words, expect=78).stderr

@@ -32,6 +32,11 @@ extension WorkerParts {
                     await engine.renewLeases()
                 }
             },
+            {
+                await context.time.repeat(every: RefreshEngine.clockRecordInterval) {
+                    await engine.recordClock()
+                }
+            },
         ]
     }
 
@@ -39,11 +44,6 @@ extension WorkerParts {
     var daemonServices: [Service] {
         var services: [Service] = [
             { await engine.run { loopHeartbeats.record(.scan) } },
-            {
-                await context.time.repeat(every: RefreshEngine.clockRecordInterval) {
-                    await engine.recordClock()
-                }
-            },
             monitorHTTP, database.run, keepReserve, cleanUp, compareTally, summarise,
             { await listeners?.certificate?.checkRepeatedly() },
             { await listeners?.monitoring?.run() },
