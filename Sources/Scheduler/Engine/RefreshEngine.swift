@@ -101,8 +101,8 @@ package actor RefreshEngine {
     package var failingToClaimFor: Duration? { state.claimBackOff.failingFor(at: time.sinceBoot) }
     /// `true` if the last claim or the last commit failed.
     package var isStoreFailing: Bool { state.claimBackOff.failures > 0 || committer.isCommitFailing }
-    /// `true` while answers wait to be sealed.
-    package var isSealingFailing: Bool { get async { await committer.hasResultsSetAside } }
+    /// `true` while answers wait that could not be sealed.
+    package var isSealingFailing: Bool { get async { await committer.hasUnsealedAnswers } }
 
     /// The facts that decisions depend on, as they are now.
     var conditions: RefreshEngineState.Conditions {

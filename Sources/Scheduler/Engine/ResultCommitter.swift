@@ -119,8 +119,11 @@ actor ResultCommitter {
         PendingResult(refresh: read.refresh) { () throws(CryptoError) in read.result }
     }
 
-    /// `true` while results wait that could not be sealed, or that the store refused one by one.
-    var hasResultsSetAside: Bool { !resultsSetAside.isEmpty }
+    /// `true` while answers wait that could not be sealed, set aside or for their next try.
+    var hasUnsealedAnswers: Bool {
+        resultsSetAside.contains(where: \.hasFailedToSeal)
+            || shared.withLock { $0.waiting.contains(where: \.hasFailedToSeal) }
+    }
 
     /// `true` while results wait because the store fails: until it works again, no requests should be sent.
     nonisolated var isCommitFailing: Bool { shared.withLock { $0.failingSince != nil } }
@@ -248,7 +251,9 @@ actor ResultCommitter {
                     unstored.lost += 1
                     ended.append(FinishedRefresh(pending.refresh, nil))
                 } else {
-                    setAside(pending)
+                    var unsealed = pending
+                    unsealed.hasFailedToSeal = true
+                    setAside(unsealed)
                 }
             }
         }
@@ -305,7 +310,7 @@ actor ResultCommitter {
         }
     }
 
-    private func retryResultsSetAside() {
+    func retryResultsSetAside() {
         guard !resultsSetAside.isEmpty else { return }
         defer { resultsSetAside = [] }
         for result in resultsSetAside { add(result) }
@@ -323,6 +328,7 @@ actor ResultCommitter {
 /// A result on its way to the committer.
 struct PendingResult: Sendable {
     let refresh: InFlightRefresh
+    var hasFailedToSeal = false
     /// Reads the response and seals its tokens.
     ///
     /// After a failure it can be tried again. A rotated token in a response that was not read has no other copy.

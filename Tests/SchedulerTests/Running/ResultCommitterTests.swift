@@ -29,6 +29,18 @@ struct ResultCommitterTests {
         }
     }
 
+    /// An answer that cannot be sealed at the first try.
+    private func unsealedAtFirst(_ number: Int64) throws -> PendingResult {
+        let failures = Mutex(1)
+        return try pending(number, answer: try Sample.granted()) { () throws(CryptoError) in
+            let fails = failures.withLock { left in
+                defer { left -= 1 }
+                return left > 0
+            }
+            if fails { throw CryptoError.libraryFailure(call: "EVP_CipherUpdate", code: 1) }
+        }
+    }
+
     @Test("a result that the store always refuses does not block a later one, and is delivered")
     func refusedFinding() async throws {
         let fixture = ResultCommitterFixture(try store(failing: 1, with: .corrupt), time: time)
@@ -123,16 +135,8 @@ struct ResultCommitterTests {
 
     @Test("An answer that cannot be sealed is kept and stored when it can")
     func unsealed() async throws {
-        let failures = Mutex(1)
         let fixture = ResultCommitterFixture(try TestStore(time: time), time: time)
-        let unsealed = try pending(1, answer: try Sample.granted()) { () throws(CryptoError) in
-            let fails = failures.withLock { left in
-                defer { left -= 1 }
-                return left > 0
-            }
-            if fails { throw CryptoError.libraryFailure(call: "EVP_CipherUpdate", code: 1) }
-        }
-        fixture.committer.add(unsealed)
+        fixture.committer.add(try unsealedAtFirst(1))
         await fixture.waitForFailure()
         // Others do not wait for it.
         fixture.committer.add(try pending(2))
@@ -141,6 +145,35 @@ struct ResultCommitterTests {
         time.advance(by: .seconds(5))
         let finished = await fixture.nextFinished()
         #expect(finished.refresh.grant.id == GrantID(rawValue: 1) && finished.decision != nil)
+    }
+
+    @Test("An answer that could not be sealed counts as unsealed until it is, also while it waits for its next try")
+    func unsealedWhileWaiting() async throws {
+        let gate = Gate()
+        let store = try TestStore(time: time)
+        store.beforeTransaction { await gate.pass() }
+        let fixture = ResultCommitterFixture(store, time: time)
+        let committer = fixture.committer
+        committer.add(try unsealedAtFirst(1))
+        await fixture.waitForFailure()
+        #expect(await committer.hasUnsealedAnswers)
+        // The next try waits for the commit of another result.
+        committer.add(try pending(2))
+        await gate.waitForCaller()
+        await committer.retryResultsSetAside()
+        #expect(await committer.hasUnsealedAnswers)
+        gate.open()
+        let finished = [await fixture.nextFinished(), await fixture.nextFinished()]
+        #expect(finished.map(\.refresh.grant.id.rawValue) == [2, 1])
+        #expect(await !committer.hasUnsealedAnswers)
+    }
+
+    @Test("A result that the store refuses does not count as unsealed")
+    func refusedIsSealed() async throws {
+        let fixture = ResultCommitterFixture(try store(failing: 1, with: .corrupt), time: time)
+        fixture.committer.add(try pending(1, answer: try Sample.granted()))
+        await fixture.waitForFailure()
+        #expect(await !fixture.committer.hasUnsealedAnswers)
     }
 
     @Test(
