@@ -188,9 +188,10 @@ extension Secret {
         guard status.permissions & 0o027 == 0 else {
             let mode = String(status.permissions, radix: 8)
             let owner = FileOwner(path)
-            let trap = status.owner == geteuid() ? "" : " and belongs to \(FileOwner.name(ofUser: status.owner))"
+            var problem = "\(path) is open to others (mode \(mode))"
+            if status.owner != geteuid() { problem += " and belongs to \(FileOwner.name(ofUser: status.owner))" }
             let advice = owner?.advice() ?? "run: chmod 600 \(path)"
-            throw FileError("\(path) is open to others (mode \(mode))\(trap): \(advice)")
+            throw FileError("\(problem): \(advice)")
         }
         guard let content else { throw FileError("\(path) is longer than \(limit) bytes") }
         return content

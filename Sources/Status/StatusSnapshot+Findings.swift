@@ -304,7 +304,7 @@ extension StatusSnapshot {
         return finding
     }
 
-    private func finding(of transaction: OldTransaction) -> Finding {
+    private func finding(of transaction: OldestTransaction) -> Finding {
         let since = transaction.age.map { at - $0 }
         let span = since.map { age($0) } ?? "\(transaction.transactions) transactions"
         let holder = DisplayedText(transaction.holder)

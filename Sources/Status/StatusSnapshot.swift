@@ -47,7 +47,7 @@ package struct StatusSnapshot: Sendable {
     /// What the opening of the database and a count of its rows have found.
     package var incidents: [StoreIncident] = []
     /// The transaction that keeps the most dead rows in a server's tables, if one is known.
-    package var oldestTransaction: OldTransaction?
+    package var oldestTransaction: OldestTransaction?
     /// The free bytes on the disk of the database, or `nil` for a server.
     package var freeSpace: Int64?
     /// `nil` if no timer makes backups.

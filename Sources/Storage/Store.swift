@@ -64,9 +64,10 @@ package protocol Store: Sendable {
     func due(ofClient clientID: String, by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws
         -> [DueEntry]
 
-    /// Waits for the query beside ``due(ofClient:by:after:atMost:)`` that finds the grants which are due for long, if one
-    /// is under way, and throws if the last one failed.
-    func finishLook(ofClient clientID: String) async throws
+    /// Waits for a full look for grants that are due for long, if one is under way.
+    ///
+    /// Throws if the last one failed.
+    func waitForFullLook(ofClient clientID: String) async throws
 
     /// Makes grants of a client due by `dueBy` that are in `retrying` for a reason that might pass, and do not wait for
     /// confirmation.
@@ -131,15 +132,16 @@ package protocol Store: Sendable {
     /// Stores a reading of both clocks.
     func record(_ reading: ClockReading) async throws
 
-    /// Counts the grants, to find out if something else has removed or added some. Returns the text for a person if it
-    /// has.
+    /// Looks for grants that something else has removed, added or left without a due time.
+    ///
+    /// Returns the text for a person if there are some.
     ///
     /// PostgreSQL reads a table for it: a second for ten million grants.
-    func grantCountProblem() async throws -> String?
+    func grantRowProblem() async throws -> String?
 
     /// Returns the transaction that keeps the most dead rows in the tables, on PostgreSQL and as far as this program's
     /// user can see it.
-    func oldestTransaction() async throws -> OldTransaction?
+    func oldestTransaction() async throws -> OldestTransaction?
 
     /// Returns the incidents that ``takeIncidents()`` has not returned, and leaves them to it.
     func pendingIncidents() -> [StoreIncident]
@@ -159,7 +161,7 @@ package protocol Store: Sendable {
     func users(withEmail email: String) async throws -> [User]
     func session(_ id: SessionID) async throws -> Session?
     /// Returns when a user without a grant has disconnected, if that was lately.
-    func disconnect(ofUserWithoutGrant userID: String) async throws -> Timestamp?
+    func disconnectTime(ofUserWithoutGrant userID: String) async throws -> Timestamp?
     /// Returns the date of tokens whose connection was stored by an import at this time, if it was recorded.
     func dateOfTokens(importedFor grant: GrantID, at storedAt: Timestamp) async throws -> Timestamp?
 
@@ -252,9 +254,9 @@ extension Store {
 
     package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> { [] }
 
-    package func finishLook(ofClient _: String) async throws {}
+    package func waitForFullLook(ofClient _: String) async throws {}
 
-    package func oldestTransaction() async throws -> OldTransaction? { nil }
+    package func oldestTransaction() async throws -> OldestTransaction? { nil }
 
     package func pendingIncidents() -> [StoreIncident] { [] }
 
@@ -267,16 +269,18 @@ package struct DueEntry: Hashable, Sendable {
     package var id: GrantID
 }
 
-/// An event of a database that a person must check, which the worker logs, most kinds as an alarm.
+/// An event of a database that the worker logs.
+///
+/// Most kinds are alarms, which a person must check.
 package struct StoreIncident: Hashable, Sendable {
     package enum Kind: Sendable {
         /// A standby was promoted: with asynchronous replication the last commits before that are lost.
         case failedOver
-        /// The database is in another cluster than at its last use.
-        case clusterReplaced
+        /// The database is another one than at its last use: in another cluster, or a copy within the server.
+        case databaseReplaced
         /// The tables that a running worker used are missing.
         case tablesLost
-        /// Rows are gone that this program did not remove.
+        /// Rows or due times are gone that this program did not remove.
         case rowsLost
         /// Sequences were behind the rows, and were moved: nothing is left to do.
         case sequencesMoved
@@ -287,9 +291,9 @@ package struct StoreIncident: Hashable, Sendable {
     }
 
     package var kind: Kind
-    /// The text of the alarm.
+    /// A sentence for people.
     package var text: String
 
-    /// Returns the incident that ``Store/grantCountProblem()`` describes.
+    /// Returns the incident that ``Store/grantRowProblem()`` describes.
     package static func rowsLost(_ text: String) -> StoreIncident { StoreIncident(kind: .rowsLost, text: text) }
 }

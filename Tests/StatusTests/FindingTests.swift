@@ -68,8 +68,8 @@ struct FindingTests {
         )
     }
 
-    private static func transaction(age: Duration? = nil, count: Int = 7) -> OldTransaction {
-        OldTransaction(holder: "session 4711 of postgres (psql, idle)", age: age, transactions: count)
+    private static func transaction(age: Duration? = nil, count: Int = 7) -> OldestTransaction {
+        OldestTransaction(holder: "session 4711 of postgres (psql, idle)", age: age, transactions: count)
     }
 
     private static var inTesting: [String: ConsentEnds] {

@@ -141,7 +141,9 @@ struct PostgresDueMarkTests {
             try other.execute("lock", "BEGIN; LOCK TABLE refresh_worker.grant_schedule", until: deadline)
             let error = await #expect(throws: StoreError.self) { try await Self.due(store, by: now) }
             #expect(error?.code == .busy && error?.message.contains("an old transaction keeps dead rows") == true)
-            let failed = await #expect(throws: StoreError.self) { try await store.finishLook(ofClient: Self.client) }
+            let failed = await #expect(throws: StoreError.self) {
+                try await store.waitForFullLook(ofClient: Self.client)
+            }
             #expect(failed?.code == .busy)
             #expect(store.takeIncidents().map(\.kind) == [.lookFailed])
             try other.execute("unlock", "COMMIT", until: deadline)
@@ -212,7 +214,7 @@ struct PostgresDueMarkTests {
                 scanLimit: .milliseconds(50)
             )
             #expect(try await Self.due(started, by: now) == [1])
-            try await started.finishLook(ofClient: Self.client)
+            try await started.waitForFullLook(ofClient: Self.client)
             #expect(try await Self.due(started, by: now) == [3, 1])
             await started.close()
             await other.close()

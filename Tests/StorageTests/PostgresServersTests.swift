@@ -207,7 +207,7 @@ struct PostgresServersTests {
             #expect(refused?.code == .unreachable && refused?.message.contains("another database cluster") == true)
             await store.close()
             let restarted = try await PostgresStore.open(url: pair.linked)
-            #expect(restarted.takeIncidents().map(\.kind) == [.clusterReplaced])
+            #expect(restarted.takeIncidents().map(\.kind) == [.databaseReplaced])
             #expect(try await restarted.grant(id)?.attempts == 0)
             await restarted.close()
         }
@@ -234,12 +234,12 @@ struct PostgresCopyTests {
             let copyURL = Secret(url.reveal().replacing(original, with: copy))
             // A command only looks at it. A worker raises the alarm, and then uses it.
             let command = try await PostgresStore.open(url: copyURL)
-            #expect(command.pendingIncidents().map(\.kind) == [.clusterReplaced])
+            #expect(command.pendingIncidents().map(\.kind) == [.databaseReplaced])
             #expect(command.pendingIncidents().first?.text.contains("another database of the same server") == true)
             await command.close()
             let worker = try await PostgresStore.open(url: copyURL)
             _ = try await worker.report(report)
-            #expect(worker.takeIncidents().map(\.kind) == [.clusterReplaced])
+            #expect(worker.takeIncidents().map(\.kind) == [.databaseReplaced])
             _ = try await worker.report(report)
             await worker.close()
             for database in [url, copyURL] {

@@ -99,11 +99,11 @@ struct PostgresUseTests {
     )
     func rowsLost(statement: String) async throws {
         try await withStore { store, url in
-            #expect(try await store.grantCountProblem() == nil)
+            #expect(try await store.grantRowProblem() == nil)
             try await PostgresServer.run(statement, on: url.reveal())
-            #expect(try await store.grantCountProblem()?.contains("something else changed its rows") == true)
+            #expect(try await store.grantRowProblem()?.contains("something else changed its rows") == true)
             for repair in try Self.repairs { try await PostgresServer.run(repair, on: url.reveal()) }
-            #expect(try await store.grantCountProblem() == nil)
+            #expect(try await store.grantRowProblem() == nil)
             guard !statement.contains("refresh_worker.grants") else { return }
             #expect(try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30)).map(\.id) == [id])
         }

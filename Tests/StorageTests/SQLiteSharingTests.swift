@@ -47,10 +47,10 @@ struct SQLiteSharingTests {
             }
             let end = start + AccountDeletion.shortestTombstone
             #expect(try await store.removeExpired(at: end).users == 1)
-            #expect(try await store.grantCountProblem() == nil)
+            #expect(try await store.grantRowProblem() == nil)
             let other = try SQLiteConnection(path: folder.path("grants.db"), timeout: .zero)
             try other.execute(SQLQuery("another program", "DELETE FROM grants WHERE id = 2"))
-            let problem = try await store.grantCountProblem()
+            let problem = try await store.grantRowProblem()
             #expect(problem?.hasPrefix("1 grants are in the database, and 2 were stored there") == true)
             await store.close()
         }

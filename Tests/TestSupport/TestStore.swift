@@ -86,7 +86,7 @@ package final class TestStore: SQLStore {
         }
     }
 
-    package func finishLook(ofClient _: String) async throws {
+    package func waitForFullLook(ofClient _: String) async throws {
         try state.withLock { state in
             if let error = state.lookError { throw error }
             state.hasHiddenGrants = false

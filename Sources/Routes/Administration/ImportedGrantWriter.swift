@@ -172,7 +172,7 @@ package struct ImportedGrantWriter: Sendable {
         since imported: ImportedGrant,
         in transaction: any StoreTransaction
     ) throws -> Bool {
-        guard let end = try transaction.disconnect(ofUserWithoutGrant: imported.userID) else { return false }
+        guard let end = try transaction.disconnectTime(ofUserWithoutGrant: imported.userID) else { return false }
         guard let obtainedAt = imported.obtainedAt else { return true }
         return obtainedAt <= end
     }

@@ -109,9 +109,8 @@ extension RouteDependencies {
     /// The grant can still be at a former backend, and an import must not connect it then.
     private func recordDisconnect(ofUserWithoutGrant userID: String) async throws -> Bool {
         let now = time.now
-        if let recorded = try await store.disconnect(ofUserWithoutGrant: userID), now - recorded < Self.repetitionTime {
-            return true
-        }
+        let recorded = try await store.disconnectTime(ofUserWithoutGrant: userID)
+        if let recorded, now - recorded < Self.repetitionTime { return true }
         return try await store.transact { transaction in
             guard try transaction.grant(ofUser: userID) == nil else { return false }
             try transaction.recordDisconnect(ofUserWithoutGrant: userID, at: now)

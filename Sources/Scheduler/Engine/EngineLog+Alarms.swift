@@ -165,7 +165,7 @@ extension EngineLog {
                 client: client,
                 text: text,
                 since: former?.since ?? wallClock,
-                until: wallClock + kind.lasts,
+                until: wallClock + kind.maximumAge,
                 count: (former?.count ?? 0) + 1
             )
             state.current = (current, now)
@@ -185,7 +185,7 @@ extension EngineLog {
     }
 
     private static func alarm(in state: AlarmState, at now: BootInstant) -> CurrentAlarm? {
-        state.current.flatMap { now - $0.lastSeen < $0.alarm.kind.lasts ? $0.alarm : nil }
+        state.current.flatMap { now - $0.lastSeen < $0.alarm.kind.maximumAge ? $0.alarm : nil }
     }
 }
 
@@ -219,7 +219,7 @@ extension StoreIncident {
     package var alarm: AlarmKind? {
         switch kind {
         case .failedOver: .databaseFailedOver
-        case .clusterReplaced: .databaseReplaced
+        case .databaseReplaced: .databaseReplaced
         case .tablesLost: .databaseTablesLost
         case .rowsLost: .databaseRowsLost
         case .sequencesMoved, .changeWaits, .lookFailed: nil

@@ -33,10 +33,10 @@ extension RefreshEngine {
     /// Each claim ends in a task of its own, so that requests keep going while the slowest answer of a claim is
     /// awaited.
     private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws {
-        // A first page can lack what is due for long, and begins to look for it.
+        // The first page of a slow index can start a full look. Wait for it, and read the page again.
         _ = try await page(of: client, dueBy: dueBy, after: nil)
         do {
-            try await store.finishLook(ofClient: client)
+            try await store.waitForFullLook(ofClient: client)
         } catch {
             // The grants that are found are refreshed all the same.
             passFailure = error

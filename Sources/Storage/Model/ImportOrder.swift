@@ -14,7 +14,7 @@ extension StoreTransaction {
     }
 
     /// Returns when a user without a grant has disconnected, if that was lately.
-    package func disconnect(ofUserWithoutGrant userID: String) throws -> Timestamp? {
+    package func disconnectTime(ofUserWithoutGrant userID: String) throws -> Timestamp? {
         try time(ofSecurityEvent: ImportOrder.disconnects(of: userID) + "last")
     }
 
@@ -30,7 +30,7 @@ extension StoreTransaction {
 }
 
 extension SQLStore {
-    package func disconnect(ofUserWithoutGrant userID: String) async throws -> Timestamp? {
+    package func disconnectTime(ofUserWithoutGrant userID: String) async throws -> Timestamp? {
         let identifier = ImportOrder.disconnects(of: userID) + "last"
         return try await first(SQLStatement(.securityEvent, .text(identifier))) { row in
             _ = row.text()

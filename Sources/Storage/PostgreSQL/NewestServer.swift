@@ -146,7 +146,7 @@ extension StoreIncident {
         -> StoreIncident
     {
         StoreIncident(
-            kind: .clusterReplaced,
+            kind: .databaseReplaced,
             text: """
                 \(database) was last used in another cluster (system identifier \(former.system), now \(identity.system)), as \
                 after pg_upgrade or a restore. If it was restored, tokens that were rotated after the backup are lost; make sure \
@@ -157,7 +157,7 @@ extension StoreIncident {
 
     static func databaseCopied(from former: Int64, to current: Int64, at database: String) -> StoreIncident {
         StoreIncident(
-            kind: .clusterReplaced,
+            kind: .databaseReplaced,
             text: """
                 \(database) was last used as another database of the same server (oid \(former), now \(current)), as after a \
                 copy or a restore. Tokens that were rotated since then are not in it; make sure that no worker uses the other \

@@ -32,7 +32,7 @@ struct DueMark {
     var look: Task<Void, Never>?
     var nextLook: BootInstant
     /// `true` if the last full look found as many grants as can be remembered.
-    var leftOut = false
+    var hasLeftGrantsOut = false
     /// The failure of the last full look.
     var failure: StoreError?
 
@@ -71,7 +71,7 @@ struct DueMark {
     /// One that left grants out is repeated once most of those that it found are refreshed.
     func isLookDue(at instant: BootInstant) -> Bool {
         guard look == nil else { return false }
-        return instant >= nextLook || leftOut && overdue.count < Self.capacity / 2
+        return instant >= nextLook || hasLeftGrantsOut && overdue.count < Self.capacity / 2
     }
 
     /// The pause after a full look, so that it costs the server a fifth of one core at most.
@@ -124,7 +124,7 @@ extension PostgresStore {
         }
     }
 
-    package func finishLook(ofClient clientID: String) async throws {
+    package func waitForFullLook(ofClient clientID: String) async throws {
         await dueMarks.withLock { $0[clientID]?.look }?.value
         if let failure = dueMarks.withLock({ $0[clientID]?.failure }) { throw failure }
     }
@@ -209,10 +209,10 @@ extension PostgresStore {
             switch outcome {
             case .success(let entries):
                 mark.failure = nil
-                mark.leftOut = entries.count >= DueMark.capacity
+                mark.hasLeftGrantsOut = entries.count >= DueMark.capacity
                 mark.overdue.formUnion(entries.map(\.id))
                 // VACUUM has removed the dead entries: the index can be read from its beginning again.
-                marks[clientID] = end - start < slowScan / 2 && !mark.leftOut ? nil : mark
+                marks[clientID] = end - start < slowScan / 2 && !mark.hasLeftGrantsOut ? nil : mark
             case .failure(let failure):
                 if mark.failure == nil { newestServer.record(.lookFailed(failure)) }
                 mark.failure = failure

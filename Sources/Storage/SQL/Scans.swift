@@ -129,7 +129,7 @@ extension SQLStore {
         try await rows(SQLStatement(Self.scanQueries.dueClients), by: .scan) { $0.text() }
     }
 
-    package func grantCountProblem() async throws -> String? {
+    package func grantRowProblem() async throws -> String? {
         let tally = try await first(SQLStatement(Self.scanQueries.tally), by: .survey) { row in
             (counted: row.count(), recorded: row.count(), withoutDueTime: row.count())
         }

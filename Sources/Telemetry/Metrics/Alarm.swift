@@ -49,7 +49,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case projectInTesting = "project_in_testing"
 }
 
-/// Who can see that the cause of an alarm is over.
+/// What an alarm is about, which decides who sees its end.
 package enum AlarmSubject: Sendable {
     /// The files, the memory or the client secret of the worker that raised it: the alarm ends with its worker.
     case worker
@@ -76,8 +76,8 @@ extension AlarmKind {
         }
     }
 
-    /// The time after which an alarm is over if its cause is not seen again.
-    package var lasts: Duration {
+    /// The age after which an alarm is over unless its cause is seen again.
+    package var maximumAge: Duration {
         switch self {
         // A grant whose token cannot be opened is tried every ten minutes, and a slowed one is refreshed as often.
         case .unreadableToken, .refreshLoop: .seconds(900)

@@ -146,7 +146,7 @@ struct DisconnectionTests {
         #expect(response.status == 200)
         #expect(try await fixture.grant() == nil)
         let now = fixture.time.now
-        let recorded = try await fixture.store.transact { try $0.disconnect(ofUserWithoutGrant: "42") }
+        let recorded = try await fixture.store.transact { try $0.disconnectTime(ofUserWithoutGrant: "42") }
         #expect(recorded == now, "an import must not connect the user again")
     }
 

@@ -123,7 +123,7 @@ extension Doctor {
             if let newLocation = try await store.movedTo {
                 return fault("\(StoreError(moved: "\(location)", to: newLocation))")
             }
-            if let problem = try await store.grantCountProblem() {
+            if let problem = try await store.grantRowProblem() {
                 return fault(problem, "see database_rows_lost in docs/runbook.md")
             }
             let grants = try await store.grantStatistics(at: context.time.now).grants

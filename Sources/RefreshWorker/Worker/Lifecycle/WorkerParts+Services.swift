@@ -107,7 +107,7 @@ extension WorkerParts {
     private func compareTally() async {
         await context.time.repeat(every: Self.tallyInterval) {
             await context.attempt("tally of grants") {
-                if let problem = try await store.grantCountProblem() {
+                if let problem = try await store.grantRowProblem() {
                     log.incident(.rowsLost(problem))
                 } else {
                     log.end([.databaseRowsLost])

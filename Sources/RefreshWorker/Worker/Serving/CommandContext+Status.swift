@@ -44,7 +44,7 @@ extension CommandContext {
         snapshot.incidents = store.pendingIncidents()
         if includesSlowParts {
             snapshot.keysInUse = try await store.keysInUse()
-            if let problem = try await store.grantCountProblem() { snapshot.incidents.append(.rowsLost(problem)) }
+            if let problem = try await store.grantRowProblem() { snapshot.incidents.append(.rowsLost(problem)) }
         }
         addKeyRing(to: &snapshot)
         try await addDatabase(to: &snapshot, asksServer: includesSlowParts)

@@ -55,17 +55,17 @@ package struct ClientStatus: Hashable, Sendable {
     package var breakerReason: String? { breaker.opening?.reason.code }
 }
 
-/// Why nothing, or nothing good, comes from the endpoint.
+/// What keeps the grants of a client from being refreshed.
 extension ClientStatus {
-    /// The time after which a failure says nothing about now.
-    private static let currentFor: Duration = .seconds(60)
+    /// An older failure says nothing about now.
+    private static let maximumAge: Duration = .seconds(60)
 
     /// The endpoint's last failure, unless a success or a long time has followed.
     private func currentFailure(at now: Timestamp) -> ClientFailure? {
         guard let failure = failures.first(where: { $0.isOfEndpoint || $0.code == breakerReason }) else { return nil }
         if breakerReason != nil { return failure }
         if let lastSuccessAt, lastSuccessAt > failure.lastAt { return nil }
-        return now - failure.lastAt <= Self.currentFor ? failure : nil
+        return now - failure.lastAt <= Self.maximumAge ? failure : nil
     }
 
     /// What the endpoint answers now instead of tokens, as in `HTTP 503 since 2026-11-29T17:59:52Z`.

@@ -1,5 +1,5 @@
 /// The transaction that keeps VACUUM from removing the most dead rows of a PostgreSQL database.
-package struct OldTransaction: Hashable, Sendable {
+package struct OldestTransaction: Hashable, Sendable {
     /// The session, prepared transaction, replication slot or standby that has it, for people.
     package var holder: String
     /// The time since its beginning, which a server does not know of a replication slot or a standby.
@@ -25,7 +25,7 @@ package struct OldTransaction: Hashable, Sendable {
     }
 }
 
-extension OldTransaction {
+extension OldestTransaction {
     /// A role without `pg_read_all_stats` sees only its own sessions and no standby.
     ///
     /// An open transaction that has neither a snapshot nor a number keeps no row.
@@ -56,9 +56,9 @@ extension OldTransaction {
 }
 
 extension PostgresStore {
-    package func oldestTransaction() async throws -> OldTransaction? {
-        try await first(SQLStatement(OldTransaction.query)) { row in
-            OldTransaction(
+    package func oldestTransaction() async throws -> OldestTransaction? {
+        try await first(SQLStatement(OldestTransaction.query)) { row in
+            OldestTransaction(
                 holder: row.text(),
                 age: row.optionalInteger().map { .seconds($0) },
                 transactions: row.count()

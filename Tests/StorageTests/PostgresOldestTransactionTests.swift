@@ -5,7 +5,7 @@ import Testing
 @testable import Storage
 
 @Suite("An old transaction on PostgreSQL is named", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
-struct PostgresOldTransactionTests {
+struct PostgresOldestTransactionTests {
     private let deadline = CallDeadline(in: .seconds(600))
 
     private func withSession(
