@@ -14,11 +14,15 @@ final class NewestServer: Sendable {
         var unrecordedDatabase: Int64?
         /// The random id that the schema got when it was created.
         var storeID: String?
-        var incidents: [StoreIncident] = []
         var hasLostTables = false
     }
 
     private let state = Mutex(State())
+    private let incidents: IncidentLog
+
+    init(incidents: IncidentLog) {
+        self.incidents = incidents
+    }
 
     var newest: ServerIdentity? { state.withLock(\.newest) }
 
@@ -43,7 +47,7 @@ final class NewestServer: Sendable {
             if identity.timeline > newest.timeline {
                 state.newest = identity
                 state.isUnrecorded = true
-                state.incidents.append(.failedOver(from: newest, to: identity, at: database))
+                incidents.record(.failedOver(from: newest, to: identity, at: database))
             }
             return nil
         }
@@ -55,7 +59,7 @@ final class NewestServer: Sendable {
     func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: String) -> StoreError? {
         state.withLock { state in
             guard recorded.system == identity.system else {
-                state.incidents.append(.clusterReplaced(from: recorded, to: identity, at: database))
+                incidents.record(.clusterReplaced(from: recorded, to: identity, at: database))
                 return nil
             }
             if recorded.timeline > identity.timeline {
@@ -63,7 +67,7 @@ final class NewestServer: Sendable {
                 return .outdated(identity, recorded, in: database)
             }
             if recorded.timeline < identity.timeline {
-                state.incidents.append(.failedOver(from: recorded, to: identity, at: database))
+                incidents.record(.failedOver(from: recorded, to: identity, at: database))
             } else if state.newest == identity {
                 state.isUnrecorded = false
             }
@@ -79,7 +83,7 @@ final class NewestServer: Sendable {
         guard recorded != current else { return }
         state.withLock { state in
             state.unrecordedDatabase = current
-            if let recorded { state.incidents.append(.databaseCopied(from: recorded, to: current, at: database)) }
+            if let recorded { incidents.record(.databaseCopied(from: recorded, to: current, at: database)) }
         }
     }
 
@@ -92,10 +96,10 @@ final class NewestServer: Sendable {
     }
 
     /// The newest server, if the database does not have it yet and all incidents about it have been reported.
-    var unrecorded: ServerIdentity? { state.withLock { $0.isUnrecorded && $0.incidents.isEmpty ? $0.newest : nil } }
+    var unrecorded: ServerIdentity? { state.withLock { $0.isUnrecorded && incidents.isEmpty ? $0.newest : nil } }
 
     /// The number of the database, if `meta` does not have it yet and all incidents about it have been reported.
-    var unrecordedDatabase: Int64? { state.withLock { $0.incidents.isEmpty ? $0.unrecordedDatabase : nil } }
+    var unrecordedDatabase: Int64? { state.withLock { incidents.isEmpty ? $0.unrecordedDatabase : nil } }
 
     func markDatabaseRecorded() { state.withLock { $0.unrecordedDatabase = nil } }
 
@@ -108,24 +112,12 @@ final class NewestServer: Sendable {
         state.withLock { state in
             guard state.storeID != nil, !state.hasLostTables else { return }
             state.hasLostTables = true
-            state.incidents.append(.tablesLost(of: database))
+            incidents.record(.tablesLost(of: database))
         }
     }
 
     /// Records that the tables exist again, as after a restore.
     func recordFoundTables() { state.withLock { $0.hasLostTables = false } }
-
-    func record(_ incident: StoreIncident) { state.withLock { $0.incidents.append(incident) } }
-
-    var incidents: [StoreIncident] { state.withLock(\.incidents) }
-
-    /// The incidents since the last call.
-    func takeIncidents() -> [StoreIncident] {
-        state.withLock { state in
-            defer { state.incidents = [] }
-            return state.incidents
-        }
-    }
 }
 
 extension StoreIncident {
@@ -279,8 +271,4 @@ extension PostgresStore {
         let failure = newestServer.compare(recorded: recorded, with: identity, at: connection.database)
         if let failure { throw failure }
     }
-
-    package func pendingIncidents() -> [StoreIncident] { newestServer.incidents }
-
-    package func takeIncidents() -> [StoreIncident] { newestServer.takeIncidents() }
 }

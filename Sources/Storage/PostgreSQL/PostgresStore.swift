@@ -36,6 +36,7 @@ package final class PostgresStore: SQLStore {
     let listeners = Mutex<[@Sendable () -> Void]?>([])
     let connector: Connector
     let newestServer: NewestServer
+    let incidents = IncidentLog()
     /// The marks of the clients whose scans are slow.
     let dueMarks = Mutex<[String: DueMark]>([:])
     let slowScan: Duration
@@ -68,7 +69,7 @@ package final class PostgresStore: SQLStore {
         self.leaseClock = leaseClock
         self.slowScan = slowScan
         self.scanLimit = scanLimit
-        newestServer = NewestServer()
+        newestServer = NewestServer(incidents: incidents)
         connector = Connector(to: address, newestServer: newestServer)
         let queue = { [connector] (name: String) in
             PostgresConnectionQueue(

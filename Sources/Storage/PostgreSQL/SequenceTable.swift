@@ -49,7 +49,7 @@ extension PostgresStore {
         let results = try commit(batch, isRepeatable: true, on: connection, until: deadline).dropFirst(first)
         let moved = zip(SequenceTable.all, results).filter { $1.rowCount > 0 }.map(\.0.name)
         guard !moved.isEmpty else { return false }
-        newestServer.record(.sequencesMoved(of: moved, in: connection.database))
+        incidents.record(.sequencesMoved(of: moved, in: connection.database))
         return true
     }
 

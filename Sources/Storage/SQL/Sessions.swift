@@ -106,6 +106,16 @@ extension SQLQuery {
     static let removeOldSecurityEvents = securityEvents.deleteSome("remove old security events", where: "at < $1")
 }
 
+/// A row of `security_events`.
+struct RecordedSecurityEvent: Sendable {
+    var identifier: String
+    var at: Timestamp
+
+    static func read(_ row: inout some SQLRow) -> RecordedSecurityEvent {
+        RecordedSecurityEvent(identifier: row.text(), at: row.time())
+    }
+}
+
 /// The numbers of rows that one call of ``Store/removeExpired(by:at:)`` removed.
 package struct RemovedCounts: Hashable, Sendable {
     /// The most rows of each kind that one call removes, so that other writers do not wait long.
@@ -200,10 +210,7 @@ extension SQLTransaction {
     }
 
     func time(ofSecurityEvent identifier: String) throws -> Timestamp? {
-        try first(SQLStatement(.securityEvent, .text(identifier))) { row in
-            _ = row.text()
-            return row.time()
-        }
+        try first(SQLStatement(.securityEvent, .text(identifier)), RecordedSecurityEvent.read)?.at
     }
 
     func keepLast(_ count: Int, securityEventsFrom prefix: String) throws {

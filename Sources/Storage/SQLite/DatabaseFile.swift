@@ -4,7 +4,10 @@ private import Glibc
 private import Synchronization
 
 /// Checks of the database file before SQLite opens it, so that a mistake gets a clear message.
-enum DatabaseFile {
+package enum DatabaseFile {
+    /// The endings of the files that SQLite keeps beside a database: its log, the log's index, and the journal.
+    package static let companionEndings = ["-wal", "-shm", "-journal"]
+
     /// Creates an empty file that only its owner can read, unless it exists.
     ///
     /// SQLite gives its log the same mode.
@@ -43,7 +46,7 @@ enum DatabaseFile {
     static func refuseLinksAsRoot(beside database: String) throws(StoreError) {
         guard geteuid() == 0 else { return }
         let database = resolved(database)
-        for path in ["-wal", "-shm", "-journal"].map({ database + $0 }) {
+        for path in companionEndings.map({ database + $0 }) {
             var facts = stat()
             guard unsafe lstat(path, &facts) == 0 else { continue }
             guard facts.st_mode & S_IFMT == S_IFREG, facts.st_nlink == 1 else {

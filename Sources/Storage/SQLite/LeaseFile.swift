@@ -127,7 +127,7 @@ struct LeaseFile: Sendable {
             }
             if let claimsFrom { try file.run(.writePause) { $0.bind(claimsFrom.milliseconds) } }
         }
-        for ending in ["", "-wal", "-shm", "-journal"] { DatabaseFile.remove(path + ending) }
+        for ending in [""] + DatabaseFile.companionEndings { DatabaseFile.remove(path + ending) }
         try DatabaseFile.replace(path, by: temporary)
     }
 
@@ -136,7 +136,7 @@ struct LeaseFile: Sendable {
     /// Files with other names are left alone.
     private func isOfAnotherBoot(_ rest: Substring) -> Bool {
         var id = rest
-        for ending in ["-wal", "-shm", "-journal"] where id.hasSuffix(ending) { id = id.dropLast(ending.count) }
+        for ending in DatabaseFile.companionEndings where id.hasSuffix(ending) { id = id.dropLast(ending.count) }
         let isBootID = id.utf8.count == 36 && id.allSatisfy { $0.isHexDigit || $0 == "-" }
         return isBootID && id != name
     }

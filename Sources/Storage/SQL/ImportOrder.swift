@@ -32,18 +32,16 @@ extension StoreTransaction {
 extension SQLStore {
     package func disconnectTime(ofUserWithoutGrant userID: String) async throws -> Timestamp? {
         let identifier = ImportOrder.disconnects(of: userID) + "last"
-        return try await first(SQLStatement(.securityEvent, .text(identifier))) { row in
-            _ = row.text()
-            return row.time()
-        }
+        return try await first(SQLStatement(.securityEvent, .text(identifier)), RecordedSecurityEvent.read)?.at
     }
 
     package func dateOfTokens(importedFor grant: GrantID, at storedAt: Timestamp) async throws -> Timestamp? {
         let prefix = ImportOrder.dates(of: grant)
         let end = prefix.dropLast() + ";"
         let record = try await first(
-            SQLStatement(.securityEventOfPrefix, .text(prefix), .text(String(end)))
-        ) { (identifier: $0.text(), at: $0.time()) }
+            SQLStatement(.securityEventOfPrefix, .text(prefix), .text(String(end))),
+            RecordedSecurityEvent.read
+        )
         guard let record, record.at == storedAt, let date = Int64(record.identifier.dropFirst(prefix.count)) else {
             return nil
         }
