@@ -28,6 +28,7 @@ struct UserLookup: Sendable {
     /// Returns the user that a request names by id, e-mail address, handle, or the id of the grant.
     func user(_ request: ServerRequest) async throws(APIError) -> StatusPage.Lookup {
         try await answer(request) { service in
+            let credential = try Self.credential(of: request)
             let fields = request.method == "POST" ? request.form : request.query
             try fields.checkNames(["user", "grant"])
             if let text = fields.only("grant"), fields.count == 1 {
@@ -36,18 +37,18 @@ struct UserLookup: Sendable {
                 guard service.users == .everything || grant.map({ service.users.covers($0.userID) }) ?? false else {
                     throw APIError.foreignUser
                 }
-                return try await found(grant, text, for: service, presenting: request.credential)
+                return try await found(grant, text, for: service, presenting: credential)
             }
             let text = try userText(in: fields)
             let user = text.hasPrefix(Service.handlePrefix) ? try services.user(ofHandle: text) ?? text : text
             if service.users.covers(user), let grant = try await store.grant(ofUser: user) {
-                return try await found(grant, user, for: service, presenting: request.credential)
+                return try await found(grant, user, for: service, presenting: credential)
             }
             let grants = user.contains("@") ? try await store.grants(ofEmail: user, atMost: Self.pageSize) : []
             let seen = grants.filter { service.users.covers($0.userID) }
             if seen.count > 1 { return ("listed", nil, .list(seen, filter: nil, next: nil)) }
             guard !seen.isEmpty || service.users.covers(user) else { throw APIError.foreignUser }
-            return try await found(seen.first, user, for: service, presenting: request.credential)
+            return try await found(seen.first, user, for: service, presenting: credential)
         }
     }
 
@@ -80,8 +81,9 @@ struct UserLookup: Sendable {
     func change(_ request: ServerRequest, by administration: AdministrationHandler) async throws(APIError) -> GrantID {
         let (service, change, user) = try await answer(request) { service -> Found<(Service, SealedChange, String)> in
             try request.form.checkNames(["change"])
+            let credential = try Self.credential(of: request)
             let change = try request.form.only("change").flatMap { text in
-                try SealedChange(text, by: service, presenting: request.credential)
+                try SealedChange(text, by: service, presenting: credential)
             }
             guard let change else { throw APIError.foreignForm }
             guard let grant = try await store.grant(change.grant) else { throw APIError.oldPage }
@@ -89,6 +91,12 @@ struct UserLookup: Sendable {
         }
         _ = try await administration.perform(change.operation, request, user: user, by: service, checking: change.check)
         return change.grant
+    }
+
+    /// The credential that seals the changes on the operator's page.
+    private static func credential(of request: ServerRequest) throws(APIError) -> Secret {
+        guard let credential = request.serviceCredential else { throw .foreignForm }
+        return credential
     }
 
     /// Calls `read` for an operator, and returns its result once the audit's line is recorded.
@@ -161,7 +169,7 @@ private struct SealedChange {
         guard service.isManager, grant.state != .disconnected else { return [:] }
         return try StatusPage.Change.allCases.reduce(into: [:]) { buttons, change in
             guard change == .disconnect || !grant.state.endsRefreshes else { return }
-            let sealed = try key(of: service, credential).seal("\(change.rawValue) \(grant.version)")
+            let sealed = try key(of: service, presenting: credential).seal("\(change.rawValue) \(grant.version)")
             buttons[change] = Base64URL.encode(sealed)
         }
     }
@@ -169,7 +177,8 @@ private struct SealedChange {
     /// Opens a text of the page, or returns `nil` for any other text.
     init?(_ text: String, by service: Service, presenting credential: Secret) throws {
         guard service.isManager, let sealed = Base64URL.decode(text[...]),
-            let parts = try Self.key(of: service, credential).open(sealed)?.split(separator: " ", maxSplits: 1),
+            let parts = try Self.key(of: service, presenting: credential).open(sealed)?
+                .split(separator: " ", maxSplits: 1),
             parts.count == 2,
             let operation = AdministrationHandler.Operation(rawValue: String(parts[0])),
             let grant = GrantID(String(parts[1].prefix { $0 != " " }))
@@ -183,17 +192,8 @@ private struct SealedChange {
     }
 
     /// No service has a name with a space, so that a handle is never a change.
-    private static func key(of service: Service, _ credential: Secret) -> TextSealingKey {
+    private static func key(of service: Service, presenting credential: Secret) -> TextSealingKey {
         TextSealingKey(from: credential, owner: "changes by \(service.name)")
-    }
-}
-
-extension ServerRequest {
-    /// The credential that a request of a known service presents.
-    fileprivate var credential: Secret {
-        if let token = BearerToken(of: self).text { return Secret(token) }
-        guard case .present(_, let password) = BasicCredentials(of: self) else { return Secret("") }
-        return Secret(password)
     }
 }
 

@@ -140,9 +140,20 @@ package final class ServiceDirectory: Sendable {
     /// Returns the service that a request authenticates: by its credential alone, or with its name by HTTP Basic, as a
     /// browser does.
     func service(authenticating request: ServerRequest) -> Service? {
-        if let credential = BearerToken(of: request).text { return service(presenting: credential) }
-        guard case .present(let name, let password) = BasicCredentials(of: request) else { return nil }
-        return service(named: name, presenting: password)
+        guard let credential = request.serviceCredential?.reveal() else { return nil }
+        guard case .present(let name, _) = BasicCredentials(of: request) else {
+            return service(presenting: credential)
+        }
+        return service(named: name, presenting: credential)
+    }
+}
+
+extension ServerRequest {
+    /// The credential that a request presents: a bearer token, or the password of HTTP Basic.
+    var serviceCredential: Secret? {
+        if let token = BearerToken(of: self).text { return Secret(token) }
+        guard case .present(_, let password) = BasicCredentials(of: self) else { return nil }
+        return Secret(password)
     }
 }
 
