@@ -89,7 +89,7 @@ struct BackupTests {
     @Test("credentials of systemd are not archived but named, and without the key ring tokens stay sealed")
     func credentials() async throws {
         try await OperatorFixture.with { fixture in
-            func restored(_ folder: String?) throws -> (open: [String], secret: [String], credentials: [String]) {
+            func restored(_ folder: String?) throws -> RestoredFiles {
                 try fixture.context([(.jwtSecretFile, fixture.path("jwt"))]).configuration
                     .restoredFiles(credentialsDirectory: folder)
             }
@@ -137,15 +137,23 @@ struct BackupTests {
                 atPath: fixture.path("link.pem"),
                 withDestinationPath: fixture.path("both.pem")
             )
-            func restored(_ certificate: String) throws -> (open: [String], secret: [String], credentials: [String]) {
+            func restored(_ certificate: String) throws -> RestoredFiles {
                 try fixture.context([
                     (.internalCertificate, fixture.path(certificate)), (.internalKey, fixture.path("both.pem")),
                 ]).configuration.restoredFiles(credentialsDirectory: nil)
             }
             let secret = [fixture.keyFile, fixture.path("both.pem")]
-            #expect(try restored("both.pem") == ([], secret, []))
-            #expect(try restored("link.pem") == ([], secret + [fixture.path("link.pem")], []))
-            #expect(try restored("other.pem") == ([fixture.path("other.pem")], secret, []))
+            let cases: [(String, [String], [String])] = [
+                ("both.pem", [], []), ("link.pem", [], ["link.pem"]), ("other.pem", ["other.pem"], []),
+            ]
+            for (certificate, open, link) in cases {
+                let files = RestoredFiles(
+                    open: open.map(fixture.path),
+                    secret: secret + link.map(fixture.path),
+                    credentials: []
+                )
+                #expect(try restored(certificate) == files)
+            }
         }
     }
 

@@ -53,25 +53,25 @@ extension Command {
         guard context.inputs.files.exists(database) else {
             throw CommandError(missing: context.configuration.database)
         }
-        let (plain, secret, credentials) = context.configuration.restoredFiles(
+        let needed = context.configuration.restoredFiles(
             credentialsDirectory: context.inputs.credentialsDirectory
         )
         let hasSecrets = arguments.has("with-secrets")
-        let files = isArchive ? plain + (hasSecrets ? secret : []) : []
+        let files = isArchive ? needed.open + (hasSecrets ? needed.secret : []) : []
         let series = keep.map { BackupSeries(folder: arguments.operand, ending: ending, keeps: $0) }
         // First, because what a killed backup has left can fill the disk.
-        var removed = try series?.cleanUp(before: now, context.diagnostics) ?? []
+        var removed = try series?.cleanUp(before: now, diagnostics: context.diagnostics) ?? []
         if isArchive {
             try await context.archive(files, andCopyOf: database, in: file)
         } else {
             try await context.copyDatabase(database, to: file)
         }
-        removed += try series?.cleanUp(after: now, context.diagnostics) ?? []
+        removed += try series?.cleanUp(after: now, diagnostics: context.diagnostics) ?? []
         let bytes = try FileStatus.of(file)?.size ?? 0
-        let missing = (isArchive ? [] : plain) + (hasSecrets ? [] : secret) + credentials
+        let missing = (isArchive ? [] : needed.open) + (hasSecrets ? [] : needed.secret) + needed.credentials
         let text = [
             "copied the database\(files.map { ", \($0)" }.joined()) to \(file), \(bytes.inBytes)",
-            context.configuration.secrecy(ofCopyWith: files, hasSecrets: hasSecrets && !secret.isEmpty),
+            context.configuration.secrecy(ofCopyWith: files, hasSecrets: hasSecrets && !needed.secret.isEmpty),
             missing.isEmpty
                 ? nil : "A restore also needs, from copies in another place: \(missing.joined(separator: ", "))",
             removed.isEmpty ? nil : "removed \(removed.joined(separator: ", "))",
@@ -102,7 +102,7 @@ extension Command {
             throw CommandError(
                 .cannotCreate,
                 """
-                \(file) cannot be created, because user \(BackupArchive.nameOfCurrentUser) cannot write in \(folder): \
+                \(file) cannot be created, because user \(FileOwner.nameOfCurrentUser) cannot write in \(folder): \
                 choose another folder
                 """
             )

@@ -61,8 +61,8 @@ private struct Restoration {
         entries = try archive.entries(database: database)
         let configuration = context.configuration
         configurationFile = configuration.configurationFile ?? Installation.file
-        let (open, secret, _) = configuration.restoredFiles(credentialsDirectory: nil)
-        ownFiles = Set([database, configurationFile] + open + secret)
+        let files = configuration.restoredFiles(credentialsDirectory: nil)
+        ownFiles = Set([database, configurationFile] + files.open + files.secret)
         time = "\(BackupSeries.stamp(context.time.now))"
         ending = ".restoring-" + String(SystemRandom().nextBits(), radix: 16)
     }
@@ -82,9 +82,13 @@ private struct Restoration {
         defer { for entry in entries { unsafe unlink(entry.path + ending) } }
         for entry in entries {
             do {
-                guard try !isKept(entry, &lines) else { continue }
-                try archive.write(entry, to: entry.path + ending)
-                written.append(entry)
+                switch try reasonToKeep(entry) {
+                case .same: break
+                case .told(let line): lines.append(line)
+                case nil:
+                    try archive.write(entry, to: entry.path + ending)
+                    written.append(entry)
+                }
             } catch let error as SystemCallError where entry != database {
                 lines.append(
                     "not restored: \(entry.path), which belonged to \(entry.owner): \(error.reason). \(advice(entry))"
@@ -114,17 +118,22 @@ private struct Restoration {
     /// Root restores no other file: the archive can be of a user who should not choose what root writes.
     private func isAllowed(_ entry: Entry) -> Bool { geteuid() != 0 || ownFiles.contains(entry.path) }
 
-    /// `true` for a file that stays as it is, or is no part of the installation.
-    private func isKept(_ entry: Entry, _ lines: inout [String]) throws -> Bool {
+    /// Why a file stays as it is.
+    private enum Kept {
+        case same
+        /// The operator must hear of it, in this line.
+        case told(String)
+    }
+
+    /// Returns `nil` for a file to restore.
+    private func reasonToKeep(_ entry: Entry) throws -> Kept? {
         guard isAllowed(entry) else {
-            lines.append("not restored: \(entry.path), which the configuration does not name. \(advice(entry))")
-            return true
+            return .told("not restored: \(entry.path), which the configuration does not name. \(advice(entry))")
         }
-        guard entry != entries[0], try FileStatus.of(entry.path) != nil else { return false }
-        if try archive.holds(entry, sameAs: entry.path) { return true }
-        guard entry.path != configurationFile else { return false }
-        lines.append("kept \(entry.path), which differs from the one in the backup. \(advice(entry))")
-        return true
+        guard entry != entries[0], try FileStatus.of(entry.path) != nil else { return nil }
+        if try archive.holds(entry, sameAs: entry.path) { return .same }
+        guard entry.path != configurationFile else { return nil }
+        return .told("kept \(entry.path), which differs from the one in the backup. \(advice(entry))")
     }
 
     private func advice(_ entry: Entry) -> String {
@@ -146,7 +155,7 @@ private struct Restoration {
     /// Moves a former file away, and returns its new place.
     private func moveAway(_ path: String, isDatabase: Bool) throws -> String? {
         guard isDatabase else { return try rename(path, to: "\(path).former-\(time)") }
-        let former = ["", "-wal", "-shm", "-journal"].map { path + $0 }.filter { FileIdentity(path: $0) != nil }
+        let former = ([""] + DatabaseFile.companionEndings).map { path + $0 }.filter { FileIdentity(path: $0) != nil }
         guard !former.isEmpty else { return nil }
         let folder = "\(path.parentFolder)/former-\(time)"
         guard unsafe mkdir(folder, 0o700) == 0 else { throw SystemCallError(call: "mkdir of \(folder)", code: errno) }
@@ -167,11 +176,12 @@ private struct Restoration {
 extension CommandContext {
     /// What a worker needs and does not find.
     fileprivate var missingFiles: [String] {
-        let (open, secret, _) = configuration.restoredFiles(credentialsDirectory: inputs.credentialsDirectory)
-        let missing = (secret + open).filter { !inputs.files.exists($0) && $0 != configuration.serviceKeyRing }
+        let files = configuration.restoredFiles(credentialsDirectory: inputs.credentialsDirectory)
+        let needed = files.secret + files.open
+        let missing = needed.filter { !inputs.files.exists($0) && $0 != configuration.serviceKeyRing }
         let user = FileOwner.nameOfCurrentUser
         return missing.map { file in
-            let mode = secret.contains(file) ? "600" : "644"
+            let mode = files.secret.contains(file) ? "600" : "644"
             return
                 "missing: \(file). From your copy, as root: install -o \(user) -g \(user) -m \(mode) COPY \(file.shellWord)"
         }

@@ -32,11 +32,23 @@ extension NightlyBackups {
     }
 
     /// The folder that a drop-in of the unit names: the last word of its command.
+    ///
+    /// What cannot be read counts as no drop-in.
     private static func changedFolder(root: String) -> String? {
-        let files = (try? Folder.names(in: root + dropIns)) ?? []
-        let lines = files.filter { $0.hasSuffix(".conf") }.flatMap { name -> [Substring] in
-            let bytes = (try? FileReader.system.read("\(root)\(dropIns)/\(name)")) ?? []
-            return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+        let names: [String]
+        do throws(SystemCallError) {
+            names = try Folder.names(in: root + dropIns)
+        } catch {
+            return nil
+        }
+        var lines: [Substring] = []
+        for name in names where name.hasSuffix(".conf") {
+            do throws(InputError) {
+                let bytes = try FileReader.system.read("\(root)\(dropIns)/\(name)")
+                lines += String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+            } catch {
+                continue
+            }
         }
         let commands = lines.filter { $0.hasPrefix("ExecStart=") && $0.contains("--keep") }
         return commands.last?.split(separator: " ").last.map(String.init)

@@ -128,11 +128,6 @@ final class BackupArchive: Sendable {
         }
     }
 
-    static var nameOfCurrentUser: String {
-        let name = name(ofUser: geteuid())
-        return name.isEmpty ? "\(geteuid())" : name
-    }
-
     /// A name finds the user on a machine where it has another number.
     private static func name(ofUser id: uid_t) -> String {
         guard let entry = unsafe getpwuid(id) else { return "" }
