@@ -55,6 +55,11 @@ package struct FileOwner: Sendable, CustomStringConvertible {
         return id == current ? "run: \(permit)" : "run this as \(name), or as root: \(permit)"
     }
 
+    /// Returns the command that makes a file private, also if this process cannot see the file.
+    package static func advice(toProtect path: String) -> String {
+        FileOwner(path)?.advice() ?? "run: chmod 600 \(path.shellWord)"
+    }
+
     /// Returns the end of an error about a file that this user cannot open.
     package static func advice(onDenied path: String, mode: String = "600") -> String {
         let user = "user \(nameOfCurrentUser)"

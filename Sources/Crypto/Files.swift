@@ -187,11 +187,9 @@ extension Secret {
         guard status.isRegular else { throw FileError("\(path) is not a regular file") }
         guard status.permissions & 0o027 == 0 else {
             let mode = String(status.permissions, radix: 8)
-            let owner = FileOwner(path)
             var problem = "\(path) is open to others (mode \(mode))"
             if status.owner != geteuid() { problem += " and belongs to \(FileOwner.name(ofUser: status.owner))" }
-            let advice = owner?.advice() ?? "run: chmod 600 \(path)"
-            throw FileError("\(problem): \(advice)")
+            throw FileError("\(problem): \(FileOwner.advice(toProtect: path))")
         }
         guard let content else { throw FileError("\(path) is longer than \(limit) bytes") }
         return content

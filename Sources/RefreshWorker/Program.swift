@@ -59,7 +59,11 @@ enum Program {
         _ inputs: inout ConfigurationInputs
     ) throws -> ServiceUser? {
         guard ServiceUser.isRoot else { return nil }
-        let foreign = Installation.foreignFile(for: arguments, with: inputs, isRootsAlone: FileStatus.isRootsAlone)
+        let foreign = Installation.foreignFile(
+            for: arguments,
+            with: inputs,
+            onlyRootCanChange: FileStatus.onlyRootCanChange
+        )
         guard let foreign else { return nil }
         guard let user = try ServiceUser(name: Installation.user) else {
             throw CommandError(

@@ -14,7 +14,7 @@ extension StatusSnapshot {
     /// A grant whose token has expired for less is refreshed when a service asks for it.
     private static let tolerableLateness: Duration = .seconds(60)
     /// The same limit between two passes of `--run-once`, which cron might start every few minutes.
-    private static let tolerablePassInterval: Duration = .seconds(600)
+    package static let tolerablePassInterval: Duration = .seconds(600)
     /// A grant that is due for longer can be without a token.
     private static let harmlessLateness = DuePolicy.margin
     /// The time after the last pass for which passes, and not a daemon, are expected to refresh.

@@ -26,7 +26,9 @@ struct FileOwnerTests {
         let owner = try #require(FileOwner(path))
         #expect(owner.advice() == expected.replacing("PATH", with: path))
         #expect(owner.description == "it belongs to \(file == 0 ? "root" : "4321") (mode 644)")
+        #expect(FileOwner.advice(toProtect: path) == owner.advice())
         #expect(FileOwner("\(path).missing")?.name == nil)
+        #expect(FileOwner.advice(toProtect: "\(path).missing") == "run: chmod 600 \(path).missing")
     }
 
     @Test("gives no command that would change what a link leads to, and quotes odd names")

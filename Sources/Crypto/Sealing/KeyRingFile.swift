@@ -156,11 +156,8 @@ extension KeyRingFile {
         guard status.permissions & (isCredential ? 0o037 : 0o077) == 0 else {
             let digits = String(status.permissions, radix: 8)
             let mode = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-            let advice = isCredential ? nil : FileOwner(path)?.advice()
-            throw FileError(
-                keyFile: path,
-                "is readable by others (mode \(mode)): \(advice ?? "run: chmod 600 \(path)")"
-            )
+            let advice = isCredential ? "run: chmod 600 \(path)" : FileOwner.advice(toProtect: path)
+            throw FileError(keyFile: path, "is readable by others (mode \(mode)): \(advice)")
         }
     }
 

@@ -142,11 +142,7 @@ extension Timestamp {
     func shown(at now: Timestamp) -> String { "\(iso8601Seconds) (\(distance(from: now)))" }
 }
 
-/// Text from outside, made safe for a terminal.
 extension String {
-    /// The text without characters that could move the cursor or change the direction of the text.
-    var escapedForTerminal: String { escapingInvisible }
-
     /// The text cut to the width, with an ellipsis at the cut.
     fileprivate func cut(to width: Int) -> String { count <= width ? self : prefix(width - 1) + "…" }
 }

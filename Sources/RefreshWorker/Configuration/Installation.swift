@@ -54,18 +54,18 @@ enum Installation {
     static func foreignFile(
         for arguments: CommandArguments,
         with inputs: ConfigurationInputs,
-        isRootsAlone: (String) -> Bool
+        onlyRootCanChange: (String) -> Bool
     ) -> String? {
         guard arguments.readsConfiguration, !arguments.staysRoot, inputs.credentialsDirectory == nil else { return nil }
         let settings = inputs.namedFile ?? file
-        guard isRootsAlone(settings) else { return settings }
+        guard onlyRootCanChange(settings) else { return settings }
         // The command reports what is wrong with it.
         guard let configuration = try? Configuration(inputs) else { return nil }
         let databases = arguments.command.options.filter(\.isDatabase).compactMap { option in
             arguments[option.name].flatMap { try? DatabaseLocation($0).file }
         }
         let files = arguments.command.usedFiles(of: configuration) + databases
-        return files.first { !isRootsAlone($0) }
+        return files.first { !onlyRootCanChange($0) }
     }
 
     /// `true` if a path leads to the configuration file, however it is spelled.

@@ -16,7 +16,7 @@ package struct DeletionClock: Hashable, Sendable {
     private static let tolerance: Duration = .seconds(2)
     /// The passed time is unknown after a restart of the machine, and after a reading of another machine. A restart
     /// takes less than this.
-    private static let believedRestart: Duration = .seconds(900)
+    package static let believedRestart: Duration = .seconds(900)
     /// A clock that is further ahead is worth a person's look. Less only delays deletions a little.
     package static let tolerableLag: Duration = .seconds(86_400)
 

@@ -91,7 +91,7 @@ package final class PostgresStore: SQLStore {
         do throws(StoreError) {
             try await writer.run { [self] connection, deadline throws(StoreError) in
                 if let obstacle = try PostgresSchema().migrate(connection, until: deadline) {
-                    newestServer.record(.changeWaits(obstacle))
+                    incidents.record(.changeWaits(obstacle))
                 }
                 try checkServer(connection, until: deadline)
                 try moveSequencesIfPossible(connection, until: deadline)

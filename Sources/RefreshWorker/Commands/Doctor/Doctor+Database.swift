@@ -44,7 +44,7 @@ extension Doctor {
             if let fault = fault(of: status, path) { return (fault, false) }
             let isEmpty = status.size == 0
             guard status.permissions & 0o007 == 0 else {
-                let advice = FileOwner(path)?.advice() ?? "run: chmod 600 \(path)"
+                let advice = FileOwner.advice(toProtect: path)
                 return (.fault("\(path) is open to others (mode \(status.mode))", advice), !isEmpty)
             }
             if isEmpty { return (.ok("\(path) is empty: the worker creates its tables at its first start"), false) }

@@ -89,7 +89,8 @@ extension CommandContext {
         )
         if let wait = client.wait(of: grant, at: now) { return wait }
         guard grant.needsRefresh(at: now), try await store.liveWorkers().isEmpty else { return nil }
-        if let lastPass = try await NotedTime.lastPass.read(from: store), now - lastPass <= .seconds(600) { return nil }
+        let lastPass = try await NotedTime.lastPass.read(from: store)
+        if let lastPass, now - lastPass <= StatusSnapshot.tolerablePassInterval { return nil }
         return "waits: no worker is running"
     }
 }
@@ -117,13 +118,13 @@ extension Grant {
         let refresh = refreshToken.map { "stored" + ($0.expiresAt.map { ", " + end($0) } ?? "") }
         let state = [stateWithReason, wait].compactMap(\.self).joined(separator: "; ")
         let facts: [(name: String, value: String)] = [
-            ("user", userID.escapedForTerminal),
+            ("user", userID.escapingInvisible),
             ("grant", id.description),
             ("state", state),
             ("since", since.shown(at: now)),
             ("google account", owner.line),
-            ("scope", scope.isEmpty ? "-" : scope.escapedForTerminal),
-            ("client id", clientID.escapedForTerminal),
+            ("scope", scope.isEmpty ? "-" : scope.escapingInvisible),
+            ("client id", clientID.escapingInvisible),
             ("access token", access ?? "none"),
             ("refresh token", refresh ?? "none"),
             ("due", dueAt?.shown(at: now) ?? "-"),
@@ -141,10 +142,10 @@ extension Grant {
 
 extension Grant.Owner {
     fileprivate var line: String {
-        var parts = [email?.escapedForTerminal ?? "e-mail unknown"]
+        var parts = [email?.escapingInvisible ?? "e-mail unknown"]
         if let emailIsVerified { parts.append(emailIsVerified ? "verified" : "not verified") }
-        if let name { parts.append(name.escapedForTerminal) }
-        parts.append(googleUserID.map { "id \($0.escapedForTerminal)" } ?? "id unknown")
+        if let name { parts.append(name.escapingInvisible) }
+        parts.append(googleUserID.map { "id \($0.escapingInvisible)" } ?? "id unknown")
         return parts.joined(separator: ", ")
     }
 }

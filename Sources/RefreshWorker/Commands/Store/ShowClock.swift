@@ -10,7 +10,7 @@ extension Command {
             Expired sessions, deleted users, used tokens and ended grants are deleted for good. So deletions do not \
             follow a wall clock that was set forward. They go by a clock of their own, which only counts time that is \
             known to have passed. They are late after the clock was set forward, and after the machine was off for more \
-            than 15 minutes. With --clock-is-right they follow the wall clock again. What has expired by the wall clock is \
+            than \(DeletionClock.believedRestart.inTwoUnits). With --clock-is-right they follow the wall clock again. What has expired by the wall clock is \
             then deleted, which cannot be undone: compare the clock first (timedatectl, 'refresh-worker doctor').
             """,
         options: [

@@ -58,12 +58,12 @@ extension Command {
     private static let userStates = ["active", "inactive", "deleted"]
 
     private static let userColumns: [Listing<User>.Column] = [
-        .init(title: "USER", narrowest: 12) { user, _ in user.id.escapedForTerminal },
-        .init(title: "E-MAIL", narrowest: 16) { user, _ in user.email?.escapedForTerminal ?? "-" },
+        .init(title: "USER", narrowest: 12) { user, _ in user.id.escapingInvisible },
+        .init(title: "E-MAIL", narrowest: 16) { user, _ in user.email?.escapingInvisible ?? "-" },
         .init(title: "LAST SIGN-IN") { user, now in user.lastLoginAt?.distance(from: now) ?? "-" },
         .init(title: "CREATED") { user, now in user.createdAt.distance(from: now) },
         .init(title: "STATE") { user, _ in user.status },
-        .init(title: "NAME", narrowest: 10) { user, _ in user.name?.escapedForTerminal ?? "-" },
+        .init(title: "NAME", narrowest: 10) { user, _ in user.name?.escapingInvisible ?? "-" },
     ]
 }
 
@@ -127,11 +127,11 @@ extension User {
         let deleted = deletedUntil.map { "deleted; the id is refused until \($0.shown(at: now))" }
         let verified = emailIsVerified.map { $0 ? ", verified" : ", not verified" } ?? ""
         let facts: [(name: String, value: String)] = [
-            ("user", id.escapedForTerminal),
+            ("user", id.escapingInvisible),
             ("state", deleted ?? status),
-            ("e-mail", email.map { $0.escapedForTerminal + verified } ?? "-"),
-            ("name", (name ?? grant?.owner.name)?.escapedForTerminal ?? "-"),
-            ("google account", googleUserID.map { "id \($0.escapedForTerminal)" } ?? "id unknown"),
+            ("e-mail", email.map { $0.escapingInvisible + verified } ?? "-"),
+            ("name", (name ?? grant?.owner.name)?.escapingInvisible ?? "-"),
+            ("google account", googleUserID.map { "id \($0.escapingInvisible)" } ?? "id unknown"),
             ("last sign-in", lastLoginAt?.shown(at: now) ?? "-"),
             ("created", createdAt.shown(at: now)),
             ("grant", grant.map { "\($0.stateWithReason), since \($0.since.shown(at: now))" } ?? "none"),
@@ -253,7 +253,7 @@ extension Command {
     }
 
     private static let forgottenColumns: [Listing<Grant>.Column] = [
-        .init(title: "USER", narrowest: 12) { grant, _ in grant.userID.escapedForTerminal },
+        .init(title: "USER", narrowest: 12) { grant, _ in grant.userID.escapingInvisible },
         .init(title: "STATE") { grant, _ in grant.stateWithReason },
         .init(title: "SINCE") { grant, now in grant.since.distance(from: now) },
     ]

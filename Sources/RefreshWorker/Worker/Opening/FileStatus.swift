@@ -14,6 +14,8 @@ struct FileStatus: Equatable, Sendable {
         case other
     }
 
+    static let maximumLinks = 40  // as many as the kernel follows
+
     var kind: Kind
     /// The twelve permission bits.
     var permissions: UInt32
@@ -81,8 +83,7 @@ struct FileStatus: Equatable, Sendable {
     /// Nothing has to exist there.
     static func linkedPath(_ path: String) -> String {
         var path = path
-        // As many as the kernel follows.
-        for _ in 0..<40 {
+        for _ in 0..<maximumLinks {
             let text = link(path)
             guard !text.isEmpty else { break }
             path = text.hasPrefix("/") ? text : "\(path.parentFolder)/\(text)"
@@ -90,40 +91,8 @@ struct FileStatus: Equatable, Sendable {
         return path
     }
 
-    /// `true` if root alone decides what a path leads to: every folder and link on the way, and the file, are root's.
-    ///
-    /// A way that ends before the file counts as far as it goes.
-    static func isRootsAlone(_ path: String) -> Bool {
-        var rest = (path.hasPrefix("/") ? path : "\(absolute("."))/\(path)").split(separator: "/").map(String.init)
-        var way = ""
-        // As many as the kernel follows.
-        var linksLeft = 40
-        while !rest.isEmpty {
-            let part = rest.removeFirst()
-            guard part != "." else { continue }
-            guard part != ".." else {
-                way = way.parentFolder == "/" ? "" : way.parentFolder
-                continue
-            }
-            let next = "\(way)/\(part)"
-            var facts = stat()
-            guard unsafe lstat(next, &facts) == 0 else { return errno == ENOENT || errno == ENOTDIR }
-            guard facts.isRootsAlone else { return false }
-            guard facts.st_mode & S_IFMT == S_IFLNK else {
-                way = next
-                continue
-            }
-            let target = link(next)
-            linksLeft -= 1
-            guard !target.isEmpty, linksLeft > 0 else { return false }
-            if target.hasPrefix("/") { way = "" }
-            rest = target.split(separator: "/").map(String.init) + rest
-        }
-        return true
-    }
-
     /// Returns what a symbolic link holds, or an empty text if it cannot be read.
-    private static func link(_ path: String) -> String {
+    static func link(_ path: String) -> String {
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let length = unsafe readlink(path, &target, target.count)
         return String(decoding: target.prefix(max(0, length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -132,18 +101,6 @@ struct FileStatus: Equatable, Sendable {
     static func mayRead(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
 
     static func mayWrite(_ path: String) -> Bool { unsafe access(path, W_OK) == 0 }
-}
-
-extension stat {
-    /// `true` if only root can change the file, or add and remove names in the folder.
-    ///
-    /// In a folder with the sticky bit, such as /tmp, nobody can replace what is root's.
-    fileprivate var isRootsAlone: Bool {
-        guard st_uid == 0 else { return false }
-        let kind = st_mode & S_IFMT
-        guard kind == S_IFREG || kind == S_IFDIR, st_mode & S_ISVTX == 0 else { return true }
-        return st_mode & S_IWOTH == 0 && (st_gid == 0 || st_mode & S_IWGRP == 0)
-    }
 }
 
 extension CommandContext {
