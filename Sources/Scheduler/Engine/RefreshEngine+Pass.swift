@@ -33,14 +33,11 @@ extension RefreshEngine {
     /// Each claim ends in a task of its own, so that requests keep going while the slowest answer of a claim is
     /// awaited.
     private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws {
-        // The first page of a slow index can start a full look. Wait for it, and read the page again.
+        // The first page of a slow index can start a full look. Wait for it, and read the page again. The rest of the
+        // time is for what it has found by then.
         _ = try await page(of: client, dueBy: dueBy, after: nil)
-        do {
-            try await store.waitForFullLook(ofClient: client)
-        } catch {
-            // The grants that are found are refreshed all the same.
-            passFailure = error
-        }
+        let longestWait = (end - time.sinceBoot) / 2
+        await time.wait(atMost: longestWait) { await self.waitForFullLook(of: client) }
         var cursor: DueEntry?
         var page = try await page(of: client, dueBy: dueBy, after: nil)
         try await withThrowingDiscardingTaskGroup { group in
@@ -63,6 +60,15 @@ extension RefreshEngine {
                     group.addTask { await self.send(request, of: client, awaiting: completions) }
                 }
             }
+        }
+    }
+
+    private func waitForFullLook(of client: String) async {
+        do {
+            try await store.waitForFullLook(ofClient: client)
+        } catch {
+            // The grants that are found are refreshed all the same.
+            passFailure = error
         }
     }
 

@@ -181,9 +181,11 @@ extension PostgresStore {
             do throws(StoreError) {
                 // All entries of one instant cannot be divided.
                 let limit = span > DueMark.shortestPart ? scanLimit : scanLimit * 10
-                found += try await rows([statement], by: .survey, endingAfter: limit) { _, row in
+                let part = try await rows([statement], by: .survey, endingAfter: limit) { _, row in
                     DueEntry.read(&row)
                 }
+                found += part
+                takeOver(part, of: clientID)
             } catch {
                 guard error.isTimeout, span > DueMark.shortestPart else { throw error }
                 span = max(span / 4, DueMark.shortestPart)
@@ -193,7 +195,16 @@ extension PostgresStore {
             found.removeLast(max(0, found.count - DueMark.capacity))
             guard !isLast else { return found }
             end = beginning
-            if local.sinceBoot - start < scanLimit / 4 { span *= 2 }
+            if local.sinceBoot - start < scanLimit / 2 { span *= 2 }
+        }
+    }
+
+    /// Adds what a part of a look has found: scans do not wait for the rest.
+    private func takeOver(_ part: [DueEntry], of clientID: String) {
+        dueMarks.withLock { marks in
+            let free = DueMark.capacity - (marks[clientID]?.overdue.count ?? 0)
+            guard free > 0 else { return }
+            marks[clientID]?.overdue.formUnion(part.prefix(free).map(\.id))
         }
     }
 }

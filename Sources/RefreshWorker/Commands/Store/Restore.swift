@@ -76,6 +76,7 @@ private struct Restoration {
                 "\(archive.path) has the database \(database.path), and the configuration names another one: name it with --database"
             )
         }
+        try refuseLink(database.path)
         try refuseIfInUse(database.path)
         var lines: [String] = []
         var written: [Entry] = []
@@ -138,6 +139,20 @@ private struct Restoration {
 
     private func advice(_ entry: Entry) -> String {
         "To see that: tar --extract --to-stdout --file \(archive.path.shellWord) \(entry.path.dropFirst())"
+    }
+
+    /// The former database of a link would be moved without its content.
+    private func refuseLink(_ database: String) throws {
+        let target = FileStatus.link(database)
+        guard target.isEmpty else {
+            throw CommandError(
+                .configuration,
+                """
+                the database \(database) is a link to \(target); nothing was changed. Name the file itself with --database, \
+                and run it again
+                """
+            )
+        }
     }
 
     private func refuseIfInUse(_ database: String) throws {

@@ -31,7 +31,7 @@ extension NightlyBackups {
         }
     }
 
-    /// The folder that a drop-in of the unit names: the last word of its command.
+    /// The folder that a drop-in of the unit names: the last path of its command.
     ///
     /// What cannot be read counts as no drop-in.
     private static func changedFolder(root: String) -> String? {
@@ -51,6 +51,6 @@ extension NightlyBackups {
             }
         }
         let commands = lines.filter { $0.hasPrefix("ExecStart=") && $0.contains("--keep") }
-        return commands.last?.split(separator: " ").last.map(String.init)
+        return commands.last?.split(separator: " ").last { $0.hasPrefix("/") }.map(String.init)
     }
 }
