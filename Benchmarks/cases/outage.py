@@ -13,7 +13,7 @@ OUTAGE = 600
 # The pacer's bucket holds the requests of a fifth of a second, which are added (Pacer.swift in Sources/Scheduler).
 BURST = 1.2
 # The log has the times of the answers: this number of requests, which the worker always allows
-# (Sources/Scheduler/Engine/RefreshEngine+Claim.swift), may have been sent a second before.
+# (Sources/Scheduler/Engine/ClaimBackOff.swift), may have been sent a second before.
 IN_FLIGHT = 64
 
 

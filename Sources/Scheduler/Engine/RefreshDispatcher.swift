@@ -2,7 +2,6 @@ import Base
 import Crypto
 import GoogleOAuth
 import Storage
-import Synchronization
 
 /// Sends the requests of claimed grants, and hands the responses to the committer as they arrive.
 struct RefreshDispatcher: Sendable {
@@ -125,43 +124,6 @@ struct RefreshDispatcher: Sendable {
     }
 }
 
-/// Compares the account of a grant's first refresh with the account that the app proved to be its user's.
-///
-/// An app brings an access token, whose account Google names, and a refresh token, whose account cannot be looked up.
-/// If an app kept a refresh token from before its user switched accounts, one user would get the mail of another.
-extension GoogleTokenEndpoint {
-    /// Returns the answer as it counts for the grant.
-    ///
-    /// If the answer does not have an ID token, the account is looked up once at Google, unless `mayLookUp` is `false`.
-    /// An answer whose account stays unknown is not vended, but its rotated refresh token is kept.
-    func checkAccount(
-        of answer: ParsedRefreshResponse,
-        for grant: Grant,
-        mayLookUp: Bool
-    ) async -> ParsedRefreshResponse {
-        guard case .granted(let tokens) = answer.verdict, let expected = grant.owner.googleUserID else { return answer }
-        var account = tokens.account
-        if account == nil, mayLookUp {
-            do throws(LookupError) {
-                account = try await userInfo(accessToken: tokens.accessToken).googleUserID
-            } catch {
-                // It stays unknown.
-            }
-        }
-        var result = answer
-        switch account {
-        case expected: break
-        case nil:
-            result.verdict = .flawed(code: GrantReason.accountUnchecked.rawValue, rotated: tokens.rotated)
-            result.text = "the account of the new access token could not be looked up"
-        default:
-            result.verdict = .signInRequired(code: GrantReason.accountMismatch.rawValue)
-            result.text = "the refresh token belongs to another Google account than the access token that came with it"
-        }
-        return result
-    }
-}
-
 extension Grant {
     private static let identityScopes: Set<Substring> = [
         "openid", "email", "profile", "https://www.googleapis.com/auth/userinfo.email",
@@ -175,82 +137,5 @@ extension Grant {
     /// end. An import can store such a grant, and the account is then the operator's statement.
     var needsAccountCheck: Bool {
         !isProven && owner.googleUserID != nil && !Self.identityScopes.isDisjoint(with: scope.split(separator: " "))
-    }
-}
-
-/// The look-up of one answer's account, which can be cancelled before and after it has begun.
-///
-/// It always ends by passing the answer on: a cancellation only ends the wait for Google.
-final class AccountLookup: Sendable {
-    private let state = Mutex<(task: Task<Void, Never>?, isCancelled: Bool)>((nil, false))
-
-    func run(_ body: @escaping @Sendable () async -> Void) {
-        state.withLock { state in
-            let task = Task { await body() }
-            if state.isCancelled { task.cancel() }
-            state.task = task
-        }
-    }
-
-    func cancel() {
-        state.withLock { state in
-            state.isCancelled = true
-            state.task?.cancel()
-        }
-    }
-}
-
-/// The secrets of confidential clients, by client id.
-///
-/// A reload of the configuration replaces them.
-final class ClientSecrets: Sendable {
-    typealias Entry = (secret: Secret, fingerprint: ClientSecretFingerprint)
-
-    private let entries: Mutex<[String: Entry]>
-
-    init(_ secrets: [String: Secret]) {
-        entries = Mutex(Self.entries(of: secrets))
-    }
-
-    subscript(clientID: String) -> Entry? { entries.withLock { $0[clientID] } }
-
-    func replace(with secrets: [String: Secret]) {
-        let replacement = Self.entries(of: secrets)
-        entries.withLock { $0 = replacement }
-    }
-
-    private static func entries(of secrets: [String: Secret]) -> [String: Entry] {
-        Dictionary(
-            uniqueKeysWithValues: secrets.map { id, secret in
-                (id, (secret, ClientSecretFingerprint(of: secret, clientID: id)))
-            }
-        )
-    }
-}
-
-/// A digest of a client secret, by which workers see if they send the same one.
-///
-/// Each worker has its own secrets, and the answers for a client id count for all workers. So a refusal of a request
-/// with another secret than the last success never ends a grant.
-///
-/// Four bytes are enough for that, and too few to find the secret: Google's have more than 100 random bits.
-struct ClientSecretFingerprint: Hashable, Sendable {
-    /// The fingerprint of a public client, which does not have a secret.
-    static let none = ClientSecretFingerprint(rawValue: 0)
-
-    let rawValue: UInt32
-}
-
-extension ClientSecretFingerprint {
-    init(of secret: Secret, clientID: String) {
-        let digest = Digest.sha256(Array("\(clientID):\(secret.reveal())".utf8))
-        self.init(rawValue: digest.prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
-    }
-
-    /// Reads a stored fingerprint.
-    ///
-    /// A missing one stands for a public client.
-    init(stored value: JSONValue?) {
-        self = value?.integer.flatMap { UInt32(exactly: $0) }.map(ClientSecretFingerprint.init(rawValue:)) ?? .none
     }
 }

@@ -1,0 +1,66 @@
+import Base
+import Storage
+
+/// The limits of one client id in this process, its health as last read, and the queue of its due grants.
+struct ClientGate: Sendable {
+    var pacer: Pacer
+    private(set) var health: ClientHealth
+    /// The due grants of this client that wait for the breaker and the pacer, the longest overdue first.
+    private(set) var queue: [GrantID] = []
+    /// The revocations that were claimed while too many were in flight, by their due time.
+    var deferredRevocations = DeadlineHeap()
+    /// The last claim: its instant, and its round over the clients.
+    private(set) var lastClaim: (at: BootInstant, round: UInt64)?
+    /// `nil` for a command, which refreshes what it is asked for.
+    var firstAnswers: FirstAnswers?
+    /// The position up to which this client's part of the due index has been read, or `nil` once all of it
+    /// that falls due soon was read.
+    var cursor: DueEntry?
+    /// The instant at which a healthy grant was last refreshed early because of others that are refused.
+    private var witnessAskedAt: BootInstant?
+
+    init(maxRate: Double, workerCount: Int, health: ClientHealth) {
+        pacer = Pacer(maxRate: maxRate)
+        pacer.workerCount = workerCount
+        pacer.limits = health.limits
+        self.health = health
+    }
+
+    /// `true` if the breaker is closed and the endpoint's last answer was not a failure, as far as this worker knows.
+    var isBreakerIdle: Bool { !health.breaker.isOpen && !health.breaker.hasEndpointFailures }
+
+    /// Returns `true`, once a minute, if a healthy grant can be refreshed early.
+    mutating func mayAskWitness(at instant: BootInstant) -> Bool {
+        guard witnessAskedAt.map({ instant - $0 >= .seconds(60) }) ?? true else { return false }
+        witnessAskedAt = instant
+        return true
+    }
+
+    mutating func update(_ health: ClientHealth) {
+        self.health = health
+        pacer.limits = health.limits
+    }
+
+    mutating func append(_ id: GrantID) { queue.append(id) }
+
+    /// Removes and returns all grants of the queue but the last one.
+    mutating func dropAllButLast() -> [GrantID] {
+        let dropped = Array(queue.dropLast())
+        queue.removeFirst(dropped.count)
+        return dropped
+    }
+
+    /// Removes and returns the first grants of the queue, for a claim.
+    mutating func take(atMost count: Int, at instant: BootInstant, inRound round: UInt64) -> [GrantID] {
+        let taken = Array(queue.prefix(count))
+        queue.removeFirst(taken.count)
+        lastClaim = (instant, round)
+        return taken
+    }
+
+    /// Returns the rest of the pause after the last claim.
+    func pause(_ span: Duration, at instant: BootInstant) -> Duration {
+        guard let lastClaim else { return .zero }
+        return max(.zero, lastClaim.at + span - instant)
+    }
+}

@@ -1,0 +1,106 @@
+import Base
+import Storage
+
+/// Claims: grants get a slot before the store is asked for their leases, and are sent if it returns them.
+extension RefreshEngineState {
+    /// Gives grants a slot, and returns their claim, and the completion of each.
+    ///
+    /// A grant that has a slot already is joined: it never has a second refresh in flight.
+    mutating func reserve(
+        _ ids: [GrantID],
+        dueBy: Timestamp?,
+        seen: Grant? = nil
+    ) -> (claim: ClaimRequest, completions: [CompletionSignal]) {
+        var free: [GrantID] = []
+        var completions: [CompletionSignal] = []
+        free.reserveCapacity(ids.count)
+        completions.reserveCapacity(ids.count)
+        for id in ids {
+            let existing = slots[id]
+            let slot = existing ?? InFlightSlot()
+            completions.append(slot.completion)
+            guard existing == nil else { continue }
+            slots[id] = slot
+            free.append(id)
+        }
+        return (ClaimRequest(ids: free, dueBy: dueBy, seen: seen), completions)
+    }
+
+    /// `true` if the store can be asked for leases.
+    func mayClaim(under conditions: Conditions) -> Bool { !isStopping && conditions.isKeyRingComplete }
+
+    /// The store has leased grants, all or some of those that were asked for.
+    ///
+    /// Leases are released if the stop has begun since the claim was sent: an answer might then never be stored.
+    mutating func claimed(
+        _ grants: [Grant],
+        for claim: ClaimRequest,
+        leasesEnd: BootInstant
+    ) -> (unsent: Int, actions: [EngineAction]) {
+        claimBackOff.succeed()
+        var sent: [InFlightRefresh] = []
+        var abandoned: [GrantID: Int64] = [:]
+        var done: [GrantID: Int64] = [:]
+        var deferred: [GrantID: Int64] = [:]
+        var freeRevocations = grants.contains { $0.revocationAskedAt != nil } ? freeRevocationSlots : 0
+        var lost = Set(claim.ids)
+        for grant in grants {
+            guard let number = grant.lease?.claim else { continue }
+            lost.remove(grant.id)
+            // With several workers, a grant might end between the selection of due grants and their lease.
+            if isStopping || grant.state.endsRefreshes && grant.revocationAskedAt == nil {
+                abandoned[grant.id] = number
+            } else if let seen = claim.seen, seen.wasTried(before: grant) {
+                done[grant.id] = number
+            } else if grant.revocationAskedAt != nil, claim.dueBy != nil, let dueAt = grant.dueAt,
+                freeRevocations == 0
+            {
+                // Only the claim has shown that it is one.
+                gates[grant.clientID]?.deferredRevocations.set(grant.id.rawValue, deadline: dueAt)
+                deferred[grant.id] = number
+            } else {
+                if grant.revocationAskedAt != nil { freeRevocations -= 1 }
+                let refresh = InFlightRefresh(
+                    grant: grant,
+                    isForced: claim.dueBy == nil,
+                    needsHealth: gates[grant.clientID]?.isBreakerIdle != true,
+                    leaseEnd: leasesEnd
+                )
+                slots[grant.id]?.refresh = refresh
+                sent.append(refresh)
+            }
+        }
+        var actions: [EngineAction] = []
+        if !sent.isEmpty { actions.append(.send(sent)) }
+        if !abandoned.isEmpty { actions.append(.release(abandoned, end: .abandoned)) }
+        if !done.isEmpty { actions.append(.release(done, end: .handledElsewhere)) }
+        if !deferred.isEmpty { actions.append(.release(deferred, end: .deferred)) }
+        actions.append(.expectResults(inFlight: slots.count))
+        end(lost, as: isStopping ? .abandoned : .handledElsewhere, &actions)
+        return (lost.count + deferred.count, actions)
+    }
+
+    /// The store has failed to claim.
+    ///
+    /// `jitter` is a random number between 0 and 1.
+    ///
+    /// Returns a claim for each grant if the failure can concern one row: a row that the store cannot read must not keep
+    /// the others of its batch from being refreshed. Returns none if the grants are given up.
+    mutating func claimFailed(
+        _ claim: ClaimRequest,
+        _ concernsOneRow: Bool,
+        at instant: BootInstant,
+        jitter: Double
+    ) -> [ClaimRequest] {
+        if !concernsOneRow { claimBackOff.fail(at: instant, jitter: jitter) }
+        guard concernsOneRow, claim.ids.count > 1 else { return [] }
+        return claim.ids.map { ClaimRequest(ids: [$0], dueBy: claim.dueBy, seen: claim.seen) }
+    }
+}
+
+extension Grant {
+    /// `true` if the grant was tried, or got another token, between this reading and a later one.
+    fileprivate func wasTried(before later: Grant) -> Bool {
+        lastAttemptAt != later.lastAttemptAt || accessToken != later.accessToken
+    }
+}

@@ -1,0 +1,19 @@
+import Base
+import Storage
+
+/// The stop: no more work is taken, refreshes in flight end, are cancelled at the deadline, and are abandoned at last.
+extension RefreshEngineState {
+    /// Takes no more work.
+    mutating func beginStop() -> [EngineAction] {
+        isStopping = true
+        return [.wakeLoop]
+    }
+
+    /// Cancels the unanswered requests.
+    ///
+    /// Their leases are then released.
+    func cancelRequests() -> [EngineAction] { slots.values.compactMap(\.cancel).map { .cancel($0) } }
+
+    /// Ends refreshes whose claim, or whose release of a lease, waits for a store that does not respond.
+    mutating func abandonRefreshes() -> [EngineAction] { ended(Array(slots.keys), as: .abandoned) }
+}
