@@ -9,7 +9,6 @@ enum Program {
     ///
     /// It is not an `async` function: the first `await` takes a thread, and would never return if none can be started.
     static func main() {
-        ProcessSetup.endWithoutAddressSpace()
         ProcessSetup.openStandardDescriptors()
         let arguments: CommandArguments
         var inputs: ConfigurationInputs

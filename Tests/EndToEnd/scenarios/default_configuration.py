@@ -167,16 +167,20 @@ def hides_its_configuration(machine):
     unseen = machine.run("grants", "list").stderr
     assert unseen == "refresh-worker: runs as user refresh-worker (--no-switch: as root)\n", unseen
     aside.rename(file)
-    machine.write("/var/lib/refresh-worker/hides", "while :; do mv $1 $2; mv $2 $1; done 2>/dev/null\n", owner=SERVICE)
-    hides = machine.start_program("sh", "/var/lib/refresh-worker/hides", CONFIGURATION, CONFIGURATION + ".aside",
-                                  user="refresh-worker")
+    loop = "until [ -e $3 ]; do mv $1 $2; mv $2 $1; done 2>/dev/null\n"
+    machine.write("/var/lib/refresh-worker/hides", loop, owner=SERVICE)
+    enough = "/var/lib/refresh-worker/enough"
+    words = [CONFIGURATION, CONFIGURATION + ".aside", enough]
+    hides = machine.start_program("sh", "/var/lib/refresh-worker/hides", *words, user="refresh-worker")
     try:
         for _ in range(40):
             told = machine.run("grants", "list", "--json").stderr
             assert told.startswith("refresh-worker: runs as user refresh-worker"), f"root stayed root: {told}"
     finally:
-        hides.kill()
+        # It ends by itself: a killed shell could leave a move that is under way.
+        machine.write(enough, "")
         hides.communicate(timeout=60)
+    machine.path(enough).unlink()
     other = pathlib.Path(f"{file}.aside")
     if other.exists():
         other.rename(file)

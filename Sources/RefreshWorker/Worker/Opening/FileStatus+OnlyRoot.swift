@@ -4,7 +4,7 @@ import Glibc
 extension FileStatus {
     /// `true` if root alone decides what a path leads to: every folder and link on the way, and the file, are root's.
     ///
-    /// A way that ends before the file counts as far as it goes, unless others can add names there, as in /tmp.
+    /// A way that ends before the file counts as far as it goes.
     static func onlyRootCanChange(_ path: String) -> Bool {
         var rest = (path.hasPrefix("/") ? path : "\(absolute("."))/\(path)").split(separator: "/").map(String.init)
         var way = ""
@@ -18,10 +18,7 @@ extension FileStatus {
             }
             let next = "\(way)/\(part)"
             var facts = stat()
-            guard unsafe lstat(next, &facts) == 0 else {
-                let isMissing = errno == ENOENT || errno == ENOTDIR
-                return isMissing && !canOthersAddNames(to: way.isEmpty ? "/" : way)
-            }
+            guard unsafe lstat(next, &facts) == 0 else { return errno == ENOENT || errno == ENOTDIR }
             guard facts.onlyRootCanChange else { return false }
             guard facts.st_mode & S_IFMT == S_IFLNK else {
                 way = next
@@ -34,12 +31,6 @@ extension FileStatus {
             rest = target.split(separator: "/").map(String.init) + rest
         }
         return true
-    }
-
-    private static func canOthersAddNames(to folder: String) -> Bool {
-        var facts = stat()
-        guard unsafe lstat(folder, &facts) == 0 else { return true }
-        return facts.st_mode & S_IWOTH != 0
     }
 }
 

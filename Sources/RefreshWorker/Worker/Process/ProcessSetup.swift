@@ -76,22 +76,6 @@ extension ProcessSetup {
     /// The threads of Swift's pool, the stores, the HTTP client, the listeners and the look-ups of hosts.
     private static let threads = 32
 
-    /// Ends a process that has too little address space even to describe that.
-    ///
-    /// The first allocation would trap, so this makes none.
-    static func endWithoutAddressSpace() {
-        let smallest: UInt = 64 << 20
-        var limit = rlimit()
-        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 else { return }
-        guard limit.rlim_cur < smallest else { return }
-        let text: StaticString = """
-            refresh-worker: the limit of address space (RLIMIT_AS) is below 64 MiB: run: ulimit -v unlimited
-
-            """
-        _ = unsafe write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount)
-        _exit(ExitCode.configuration.rawValue)
-    }
-
     /// Throws if a limit is too low.
     ///
     /// Dispatch traps without a descriptor, and waits forever without a thread. So the check comes before the first
