@@ -316,6 +316,8 @@ def encrypted_key_credential(it):
         "the file does not show the key"
     )
     refresh_with(it, f"LoadCredentialEncrypted=key-ring:{sealed}")
+    # It is the operator's, and no installed file that an uninstall removes.
+    it.call("rm", sealed)
 
 
 def refresh_with(it, credential):
