@@ -15,6 +15,9 @@ LATENCIES = [0, 0.05, 1]
 # The distance of the server in seconds, for each direction of a message, with the endpoint at AWAY_LATENCY.
 DISTANCES = [0.002, 0.01]
 AWAY_LATENCY = 0.05
+# The time that a synchronous standby adds to each commit, and the rate at which two workers then send.
+STANDBY_SECONDS = 0.2
+STANDBY_RATE = 1_000
 # A fault can only lose answers that were given at most this many seconds before it and were not yet stored.
 UNSTORED = 5
 
@@ -27,6 +30,7 @@ def measure(scale, folder):
                            for row in measurements.throughput(latency)],
             "away": [row for distance in scale.pick(DISTANCES, DISTANCES[:1])
                      for row in measurements.throughput(AWAY_LATENCY, distance)],
+            "standby": measurements.standby(),
             # If one of two workers is gone, half a minute passes: in a short run one such fault is enough.
             "faults": [measurements.fault(name, act) for name, act in scale.pick(FAULTS, [FAULTS[0], FAULTS[2]])],
             "day": measurements.day(),
@@ -53,12 +57,12 @@ class Measurements:
             yield site, store, place
 
     @staticmethod
-    def start_workers(stack, count, site, store, place):
+    def start_workers(stack, count, site, store, place, **settings):
         workers = []
         for number in range(count):
             own = place / f"worker-{number}"
             own.mkdir()
-            workers.append(stack.enter_context(daemon.Daemon(store, site, own)))
+            workers.append(stack.enter_context(daemon.Daemon(store, site, own, **settings)))
         return workers
 
     def throughput(self, latency, distance=0):
@@ -86,6 +90,19 @@ class Measurements:
                     rows[-1].update(distance=distance, round_trips_per_1000=proxy.round_trips * 1000 / count)
                 self.scale.say(str(rows[-1]))
         return rows
+
+    def standby(self):
+        """The throughput of two workers while each commit waits for a distant standby."""
+        count = self.scale.pick(10_000, 1_000)
+        with self.site(count, latency=0.01) as (site, store, place):
+            with self.server.confirmed_by_standby(STANDBY_SECONDS / 2), contextlib.ExitStack() as stack:
+                workers = self.start_workers(stack, 2, site, store, place, max_rate=STANDBY_RATE)
+                workers[0].wait_for(count, timeout=300)
+            store.verify_once_each(site.issued, count)
+            answers, seconds = endpoint.span(site.issued)
+        row = {"workers": 2, "calls": answers, "due": count, "per_second": answers / seconds}
+        self.scale.say(str(row))
+        return row
 
     def fault(self, name, act):
         """Applies a fault to two workers during their work; measures the time until all is done."""
@@ -205,6 +222,16 @@ def away(figures, distance):
     return [row for row in figures.get("away", []) if row["distance"] == distance]
 
 
+def standby_sentence(row):
+    """Figures of before this measurement have none."""
+    if not row:
+        return ""
+    return (
+        f"\n\nWhile each commit waits {STANDBY_SECONDS * 1000:.0f} ms for a synchronous standby, two workers with "
+        f"`--max-rate {STANDBY_RATE}` make {row['per_second']:,.0f} refreshes a second."
+    )
+
+
 def tables(figures):
     def rates(name, rows):
         several = (f"{row['per_second']:,.0f} ({gain(rows, row['workers']):.2f})" for row in rows[1:])
@@ -224,6 +251,7 @@ def tables(figures):
         "Refreshes a second by the number of workers, and in brackets as a multiple of one worker's. Endpoint, server "
         "and workers share the processors.\n\n"
         + report.table(["latency", *workers], throughput + far)
+        + standby_sentence(figures.get("standby"))
         + f"\n\nA fault when a quarter of {figures['faults'][0]['due']:,} grants is done, at 50 ms of latency. A lease "
         "lasts 30 s. A grant whose answer could not be stored is refreshed again.\n\n"
         + report.table(["fault", "until all was done, s", "longest pause, s", "calls"], faults)
@@ -249,6 +277,10 @@ def goals(figures):
         if any(row["workers"] == 4 for row in rows):
             gains.append((f"four workers against one, {place}: at least {goal} times",
                           f"{gain(rows, 4):.2f} times", gain(rows, 4) >= goal))
+    standby = figures.get("standby")
+    if standby:
+        gains.append((f"two workers, each commit waits {STANDBY_SECONDS * 1000:.0f} ms for a standby: at least 390/s",
+                      f"{standby['per_second']:,.0f}/s", standby["per_second"] >= 390))
     calls = all(row["calls"] == row["due"] for row in figures["throughput"])
     lost = ", ".join(f"{row['asked_twice']} after {row['fault']}" for row in figures["faults"])
     return [*gains, ("one call for a grant, unless an answer was lost",

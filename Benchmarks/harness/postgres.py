@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import time
 
-from . import delay, grants, paths, programs
+from . import delay, grants, measuring, paths, programs
 
 # Set up as for a server that holds tokens: every commit is durable before it is confirmed.
 SETTINGS = ["fsync=on", "full_page_writes=on", "synchronous_commit=on", "shared_buffers=256MB", "max_connections=200"]
@@ -29,6 +29,26 @@ class Server:
 
     def stop(self, mode):
         programs.call("scripts/postgres-for-tests", "stop", self.folder, mode)
+
+    @contextlib.contextmanager
+    def confirmed_by_standby(self, seconds):
+        """Makes every commit wait for a synchronous standby that is as far away: each direction takes this time."""
+        folder = self.folder.parent / "standby"
+        with delay.Proxy(self.socket, seconds) as proxy:
+            source = f"host=127.0.0.1 port={proxy.port} user=postgres sslmode=disable"
+            programs.call("scripts/postgres-for-tests", "standby", folder, self.folder, f"primary_conninfo={source}")
+            try:
+                self._reload("SET synchronous_standby_names = '*'")
+                states = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
+                measuring.wait_for(lambda: self.ask("postgres", states) == 1, 30, "the standby is synchronous")
+                yield
+            finally:
+                self._reload("RESET synchronous_standby_names")
+                programs.call("scripts/postgres-for-tests", "stop", folder, "immediate")
+
+    def _reload(self, change):
+        for statement in [f"ALTER SYSTEM {change}", "SELECT pg_reload_conf()"]:
+            self.rows("postgres", statement)
 
     @property
     def socket(self):

@@ -21,16 +21,19 @@ extension RefreshEngine {
     func claim(_ request: ClaimRequest) async -> (unsent: Int, hasFailed: Bool) {
         guard !request.ids.isEmpty else { return (0, false) }
         guard state.mayClaim(under: conditions) else { return (abandon(request), false) }
-        let leasesEnd = time.sinceBoot + Lease.span
+        let start = time.sinceBoot
+        let leasesEnd = start + Lease.span
         do {
             let grants = try await store.claim(
                 request.ids,
                 dueBy: request.dueBy,
                 owner: configuration.workerName,
                 for: Lease.span,
-                takesOver: state.takeoverPause.isOver(at: time.sinceBoot)
+                takesOver: state.takeoverPause.isOver(at: start)
             )
-            state.takeoverPause.written(at: time.sinceBoot)
+            let end = time.sinceBoot
+            state.takeoverPause.written(at: end)
+            state.recordClaim(took: end - start, at: end)
             let (unsent, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
             execute(actions)
             reportProgress()

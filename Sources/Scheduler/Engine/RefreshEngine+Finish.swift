@@ -38,7 +38,12 @@ extension RefreshEngine {
     }
 
     /// Handles refreshes whose results are committed, or never will be.
-    func finish(_ batch: [FinishedRefresh]) { execute(state.finished(batch, at: conditions)) }
+    ///
+    /// `storedIn` is the time that the store took for them, or `nil` if they are not committed.
+    func finish(_ batch: [FinishedRefresh], storedIn: Duration?) {
+        if let storedIn { state.inFlightLimit.recordCommit(storedIn, at: time.sinceBoot) }
+        execute(state.finished(batch, at: conditions))
+    }
 
     private func send(_ refreshes: [InFlightRefresh]) {
         let committer = committer

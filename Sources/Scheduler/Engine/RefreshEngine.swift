@@ -47,7 +47,7 @@ package actor RefreshEngine {
         random: random,
         spill: spill,
         onFailure: { [weak self] error, waiting in self?.reportStoreFailure(error, waiting: waiting) },
-        deliver: { [weak self] batch in await self?.finish(batch) }
+        deliver: { [weak self] batch, storedIn in await self?.finish(batch, storedIn: storedIn) }
     )
 
     package init(

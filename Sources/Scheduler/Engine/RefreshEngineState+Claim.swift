@@ -80,6 +80,13 @@ extension RefreshEngineState {
         return (lost.count + deferred.count, actions)
     }
 
+    /// Records the time that the store took for a claim, which limits and paces allow for.
+    mutating func recordClaim(took latency: Duration, at instant: BootInstant) {
+        inFlightLimit.recordClaim(latency, at: instant)
+        let usual = inFlightLimit.claims.firstQuartile
+        for client in gates.keys { gates[client]?.pacer.claimTime = usual }
+    }
+
     /// The store has failed to claim.
     ///
     /// `jitter` is a random number between 0 and 1.

@@ -26,7 +26,7 @@ extension RefreshEngineState {
             let id = refresh.grant.id
             assert(isStopping || slots[id]?.refresh === refresh, "a refresh was delivered twice")
             if let result = finished.result, case .granted = result.answer, let latency = result.latency {
-                inFlightLimit.record(latency, at: conditions.instant)
+                inFlightLimit.recordAnswer(latency, at: conditions.instant)
             }
             if let result = finished.result, refresh.needsTokenRequest {
                 reach.record(result.answer, of: refresh.grant.clientID, at: conditions.now)

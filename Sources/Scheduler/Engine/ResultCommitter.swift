@@ -54,7 +54,7 @@ actor ResultCommitter {
     private let backOff = BackOff(first: .milliseconds(500), maximum: .seconds(5))
     private let spill: (any ResultSpill)?
     private let onFailure: @Sendable (_ error: any Error, _ waiting: Int) -> Void
-    private let deliver: @Sendable ([FinishedRefresh]) async -> Void
+    private let deliver: @Sendable (_ batch: [FinishedRefresh], _ storedIn: Duration?) async -> Void
 
     private nonisolated let shared = Mutex(SharedState())
     /// The rest of the batch that is being stored: the results whose outcome is not reported yet.
@@ -72,7 +72,8 @@ actor ResultCommitter {
     /// Creates a committer.
     ///
     /// `onFailure` is called with the number of waiting results when the store, sealing or the spill file fails.
-    /// `deliver` is called once for each result when it is committed or given up, in batches and in order.
+    /// `deliver` is called once for each result when it is committed or given up, in batches and in order, with the
+    /// time that the store took if it is committed.
     init(
         store: any Store,
         rules: RefreshRules,
@@ -80,7 +81,7 @@ actor ResultCommitter {
         random: any RandomSource,
         spill: (any ResultSpill)? = nil,
         onFailure: @escaping @Sendable (_ error: any Error, _ waiting: Int) -> Void,
-        deliver: @escaping @Sendable ([FinishedRefresh]) async -> Void
+        deliver: @escaping @Sendable (_ batch: [FinishedRefresh], _ storedIn: Duration?) async -> Void
     ) {
         self.store = store
         self.rules = rules
@@ -179,7 +180,7 @@ actor ResultCommitter {
                     currentBatch.removeFirst(part.count)
                     // The database is a restored backup that lacks these grants, and a later one might have them.
                     await save(finished.filter { $0.decision?.grant == nil }.compactMap(\.result))
-                    deliverInOrder(finished)
+                    deliverInOrder(finished, storedIn: duration)
                 } catch let error as StoreError where error.mayPass {
                     failures += 1
                     let now = time.sinceBoot
@@ -269,11 +270,11 @@ actor ResultCommitter {
     }
 
     /// Delivers a batch after those before it, while the next one is being stored.
-    private func deliverInOrder(_ finished: [FinishedRefresh]) {
+    private func deliverInOrder(_ finished: [FinishedRefresh], storedIn duration: Duration? = nil) {
         let previous = lastDelivery
         lastDelivery = Task { [deliver] in
             await previous?.value
-            await deliver(finished)
+            await deliver(finished, duration)
         }
     }
 

@@ -6,9 +6,11 @@ package import Base
 /// It is a token bucket. The bucket belongs to one process. ``Limits``, which the endpoint sets for the client, are
 /// shared through a store by all processes that use the client id.
 package struct Pacer: Sendable {
-    /// The bucket's capacity, in seconds of the pace: enough that a sender that wakes late loses no request, and so
-    /// little that no second exceeds the pace by more than a fifth.
+    /// The bucket's capacity, in seconds of the pace, beside ``claimTime``: enough that a sender that wakes late loses no
+    /// request, and so little that no second exceeds the pace by more than a fifth.
     private static let burst = 0.2
+    /// The longest ``claimTime`` that counts.
+    private static let maximumClaimTime: Duration = .seconds(1)
 
     /// The highest ceiling, in requests per second: that of an endpoint that does not throttle.
     private(set) var maxRate: Double
@@ -17,6 +19,13 @@ package struct Pacer: Sendable {
     ///
     /// Each has an equal part of the ceiling.
     var workerCount = 1
+
+    /// The time that the store takes for a claim.
+    ///
+    /// Requests are taken before each claim, one claim after the other. What the pace gives during a claim is for the
+    /// next one. A bucket that is full before a claim ends would lose it: a store that takes 400 ms for a claim would
+    /// halve the rate.
+    var claimTime: Duration = .zero
 
     /// The limits that the endpoint set: see ``Limits``.
     package var limits: Limits
@@ -31,7 +40,7 @@ package struct Pacer: Sendable {
         Self.check(maxRate)
         self.maxRate = maxRate
         limits = Limits()
-        tokens = Self.capacity(pace: maxRate)
+        tokens = Self.capacity(pace: maxRate, claimTime: .zero)
     }
 
     /// Returns this worker's part of the ceiling, in requests per second.
@@ -52,7 +61,7 @@ package struct Pacer: Sendable {
 
     /// Puts back requests that were taken and not sent.
     mutating func refund(_ count: Int, at now: BootInstant) {
-        tokens = min(tokens + Double(count), Self.capacity(pace: pace(at: now)))
+        tokens = min(tokens + Double(count), Self.capacity(pace: pace(at: now), claimTime: claimTime))
     }
 
     /// Returns the wait until a request can be sent: zero if one can be sent now.
@@ -86,7 +95,7 @@ package struct Pacer: Sendable {
     /// Returns the content of the bucket: it fills at the pace, but not during a pause.
     private func tokens(at now: BootInstant) -> Double {
         let pace = pace(at: now)
-        let capacity = Self.capacity(pace: pace)
+        let capacity = Self.capacity(pace: pace, claimTime: claimTime)
         guard let refilledAt = lastRefill(at: now) else { return min(tokens, capacity) }
         let filledFrom = max(refilledAt, limits.plausible(at: now).pausedUntil ?? refilledAt)
         guard now > filledFrom else { return min(tokens, capacity) }
@@ -94,7 +103,9 @@ package struct Pacer: Sendable {
         return min(tokens + (now - filledFrom).inSeconds * pace + 1e-9, capacity)
     }
 
-    private static func capacity(pace: Double) -> Double { max(1, pace * burst) }
+    private static func capacity(pace: Double, claimTime: Duration) -> Double {
+        max(1, pace * (burst + min(claimTime, maximumClaimTime).inSeconds))
+    }
 
     private static func check(_ rate: Double) {
         precondition(rate > 0 && rate.isFinite, "a rate of \(rate) requests a second")

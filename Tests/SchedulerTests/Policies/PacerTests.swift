@@ -21,6 +21,22 @@ struct PacerTests {
         #expect(pacer.take(upTo: 1000, at: Self.after(3600)) == 40)
     }
 
+    @Test("With slow claims, one after the other, the pace is still reached", arguments: [0.001, 0.2, 0.45])
+    func slowClaims(seconds: Double) {
+        var pacer = Pacer(maxRate: 200)
+        pacer.claimTime = .seconds(seconds)
+        _ = pacer.take(upTo: 1000, at: Self.start)
+        let claims = Int(10 / seconds)
+        let taken = (1...claims).reduce(0) { sum, number in
+            sum + pacer.take(upTo: 1000, at: Self.after(Double(number) * seconds))
+        }
+        let wanted = Double(claims) * seconds * 200
+        #expect((wanted - 1...wanted + 1).contains(Double(taken)), "\(taken) of \(wanted)")
+        // An idle hour saves no more than the bucket holds, and a claim counts for a second at most.
+        pacer.claimTime = .seconds(60)
+        #expect(pacer.take(upTo: 10_000, at: Self.after(3_600)) == 240)
+    }
+
     @Test("A request for zero or fewer takes nothing")
     func nothingWanted() {
         var pacer = Pacer(maxRate: 5)

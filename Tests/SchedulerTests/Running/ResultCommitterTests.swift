@@ -326,7 +326,7 @@ private struct ResultCommitterFixture {
             random: SeededRandom(seed: 1),
             spill: spill,
             onFailure: { _, _ in failures.add(()) },
-            deliver: { batch in
+            deliver: { batch, _ in
                 for one in batch {
                     // Deliveries that did not wait for each other would be interleaved.
                     await Task.yield()

@@ -72,6 +72,21 @@ struct DispatchStateTests {
         #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).wait == .milliseconds(20))
     }
 
+    @Test("A store that takes 400 ms for a claim or a commit costs no request that the pace gives")
+    func slowStore() {
+        var fixture = StateFixture(maxRate: 200)
+        fixture.queue(1...1_000)
+        let span: Duration = .milliseconds(400)
+        var claimed = fixture.firstStep().claimed?.count ?? 0
+        for _ in 1...5 {
+            fixture.pass(span)
+            fixture.state.recordClaim(took: span, at: fixture.conditions.instant)
+            fixture.state.inFlightLimit.recordCommit(span, at: fixture.conditions.instant)
+            claimed += fixture.firstStep().claimed?.count ?? 0
+        }
+        #expect(claimed == 440, "two seconds at the pace, and the full bucket of the beginning")
+    }
+
     @Test("Requests that were allowed and not sent are put back into the pace")
     func refund() {
         var fixture = StateFixture(maxRate: 50)

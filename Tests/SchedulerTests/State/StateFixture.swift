@@ -24,7 +24,7 @@ struct StateFixture {
         state = RefreshEngineState(configuration: configuration, at: time.sinceBoot)
         state.sharedClock = ("boot", .zero)
         // With this latency as many requests as configured are worth having in flight.
-        state.inFlightLimit.record(.seconds(60), at: time.sinceBoot)
+        state.inFlightLimit.recordAnswer(.seconds(60), at: time.sinceBoot)
     }
 
     mutating func pass(_ span: Duration) {
