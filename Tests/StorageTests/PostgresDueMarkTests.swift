@@ -191,6 +191,10 @@ struct PostgresDueMarkTests {
                     until: deadline
                 )
             }
+            // As autovacuum does it: the table now seems to be nearly empty.
+            try await writer.run { connection, deadline throws(StoreError) in
+                try connection.execute("analyze", "ANALYZE refresh_worker.grant_schedule", until: deadline)
+            }
             let time = SystemTime()
             var spans: [Duration] = []
             for _ in 0..<10 {

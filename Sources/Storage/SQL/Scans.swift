@@ -20,16 +20,22 @@ struct ScanQueries: Sendable {
 
     /// `due` is the table with the due times, and `overdue` the source of the columns of a client's overdue grants.
     init(due: String, overdue: String, tally: String, expedite: String, reschedule: (_ due: String) -> String) {
-        let next = { (condition: String) in
-            "SELECT max(client_id) FROM refresh_worker.\(due) WHERE due_at IS NOT NULL\(condition)"
+        // Not max(client_id): if PostgreSQL takes the table for nearly empty, it computes that from all entries.
+        let last = { (condition: String) in
+            """
+            SELECT (
+                SELECT client_id FROM refresh_worker.\(due) WHERE due_at IS NOT NULL\(condition)
+                ORDER BY client_id DESC, due_at DESC LIMIT 1
+            )
+            """
         }
         dueClients = SQLQuery(
             "clients with due times",
             """
             WITH RECURSIVE clients_due (client) AS (
-                \(next(""))
+                \(last(""))
                 UNION ALL
-                SELECT (\(next(" AND client_id < client"))) FROM clients_due WHERE client IS NOT NULL
+                \(last(" AND client_id < client")) FROM clients_due WHERE client IS NOT NULL
             )
             SELECT client FROM clients_due WHERE client IS NOT NULL ORDER BY client
             """
