@@ -33,10 +33,15 @@ package protocol StoreTransaction {
     /// Returns the time at which the app, or an import, last brought tokens for a grant.
     func lastConnection(of id: GrantID) throws -> Timestamp?
 
+    /// Returns what is stored about users for whom an import brings grants, without the grants of deleted ones.
+    func standings(ofUsers ids: [String]) throws -> UserStandings
+
     /// Adds a grant, and its user if there is none.
     ///
     /// Throws if the user has a grant already, or was deleted.
     func insert(_ grant: Grant) throws
+    /// Adds grants of different users with their events, as if one after the other.
+    func insert(_ additions: [NewGrant]) throws
     /// Replaces the stored grant with the same id.
     ///
     /// Throws if this would bring back the grant of a deleted user.
@@ -100,6 +105,26 @@ extension StoreTransaction {
 
     /// Does nothing: the default for stores whose reads need no round trip.
     package func willRead(grants ids: [GrantID], healthOf clients: [String]) throws {}
+
+    /// Reads one user after the other: the default for stores whose reads need no round trip.
+    package func standings(ofUsers ids: [String]) throws -> UserStandings {
+        var standings = UserStandings()
+        for id in ids {
+            standings[id].isDeleted = try user(id)?.isDeleted == true
+            guard !standings[id].isDeleted else { continue }
+            standings[id].grant = try grant(ofUser: id)
+            standings[id].disconnectedAt = try disconnectTime(ofUserWithoutGrant: id)
+        }
+        return standings
+    }
+
+    /// Adds one grant after the other: the default for stores whose writes need no round trip.
+    package func insert(_ additions: [NewGrant]) throws {
+        for addition in additions {
+            try insert(addition.grant)
+            for event in addition.events { try record(event) }
+        }
+    }
 
     /// Returns none: the default for stores without plain refreshes.
     package func takeUncountedSuccesses(of clientID: String) throws -> [UncountedSuccesses] { [] }

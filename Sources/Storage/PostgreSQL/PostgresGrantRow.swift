@@ -68,6 +68,15 @@ enum PostgresGrantRow {
         "insert schedule",
         where: "EXISTS (SELECT 1 FROM refresh_worker.grants WHERE grants.id = $1)"
     )
+    private static let insertGrants = SQLQuery(
+        "insert grants",
+        "\(grants.insertMany("").text) WHERE \(isNotDeleted)"
+    )
+    /// A subquery for each row, and no join: a prepared join can have a plan from a time at which the table was small.
+    private static let isNotDeleted = """
+        (SELECT deleted_until FROM refresh_worker.users WHERE users.user_id = new.user_id) IS NULL
+        """
+    private static let insertSchedules = schedule.insertMany("insert schedules")
     private static let updateWhole = changing.updateMany("update whole grants")
     private static let updateRefreshed = refreshed.updateMany("update grants")
     private static let updateSchedule = schedule.updateMany("update schedule")
@@ -79,6 +88,16 @@ enum PostgresGrantRow {
         [
             SQLStatement(insertGrant, Self.grants.values(of: grant)),
             SQLStatement(insertSchedule, schedule.values(of: grant)),
+        ]
+    }
+
+    /// Returns the statements that add grants.
+    ///
+    /// The second one violates a foreign key if the first one leaves out the grant of a deleted user.
+    static func insert(_ grants: [Grant]) -> [SQLStatement] {
+        [
+            SQLStatement(insertGrants, Self.grants.arrays(of: grants)),
+            SQLStatement(insertSchedules, schedule.arrays(of: grants)),
         ]
     }
 
@@ -136,6 +155,8 @@ struct PendingWrites {
     private var whole: Set<GrantID> = []
     private var counts: [String: Int64] = [:]
     var events: [GrantEvent] = []
+    /// The events of grants that this transaction has added: too few to be trimmed.
+    var firstEvents: [GrantEvent] = []
     /// The statements that add notices to the outbox.
     var notices: [SQLStatement] = []
     var healths: [String: [UInt8]] = [:]
@@ -143,7 +164,8 @@ struct PendingWrites {
     private var hasConnections = false
 
     var isEmpty: Bool {
-        grants.isEmpty && counts.isEmpty && events.isEmpty && notices.isEmpty && healths.isEmpty && !hasConnections
+        grants.isEmpty && counts.isEmpty && events.isEmpty && firstEvents.isEmpty && notices.isEmpty && healths.isEmpty
+            && !hasConnections
     }
 
     mutating func update(_ grant: Grant, from former: Grant, keepsSeldomChanged: Bool) {
@@ -174,8 +196,9 @@ struct PendingWrites {
             refreshed: sorted.filter { !whole.contains($0.id) },
             to: &batch
         )
+        let allEvents = firstEvents + events
+        if !allEvents.isEmpty { batch.add(SQLStatement(Self.insertEvents, GrantEvent.added.arrays(of: allEvents))) }
         if !events.isEmpty {
-            batch.add(SQLStatement(Self.insertEvents, GrantEvent.added.arrays(of: events)))
             batch.add(Self.trimEvents, .ids(Set(events.map(\.grant)).sorted()))
         }
         for notice in notices { batch.add(notice) }
@@ -183,7 +206,7 @@ struct PendingWrites {
             batch.add(.setHealth, .text(client), .bytes(health))
         }
         if let statement = Self.count(counts) { batch.add(statement) }
-        let connects = hasConnections || events.contains { $0.kind == .connected }
+        let connects = hasConnections || allEvents.contains { $0.kind == .connected }
         self = PendingWrites()
         if notifying, connects {
             batch.add(Self.notify, .text(Self.channel))

@@ -11,7 +11,7 @@ final class PostgresTransaction: SQLTransaction {
         "grants by id",
         "SELECT \(grantQueries.columns) FROM \(grantQueries.source) WHERE id = ANY($1) ORDER BY id\(PostgresGrantRow.lock)"
     )
-    private let store: PostgresStore
+    let store: PostgresStore
     private let connection: PostgresConnection
     private let deadline: CallDeadline
     private var hasBegun = false
@@ -21,10 +21,10 @@ final class PostgresTransaction: SQLTransaction {
     /// The first failure: PostgreSQL accepts no more statements after it.
     private var failure: StoreError?
     /// The grants in the database, as far as this transaction has read them, or `nil` for those that do not exist.
-    private var stored: [GrantID: Grant?] = [:]
+    var stored: [GrantID: Grant?] = [:]
     private var healths: [String: [UInt8]?] = [:]
     private var uncountedSuccesses: [String: [UncountedSuccesses]] = [:]
-    private var writes = PendingWrites()
+    var writes = PendingWrites()
 
     init(of store: PostgresStore, on connection: PostgresConnection, until deadline: CallDeadline) {
         self.store = store
@@ -53,7 +53,7 @@ final class PostgresTransaction: SQLTransaction {
     func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int] { try send(statements).map(\.changedRows) }
 
     /// Runs statements after those that must come before them, and after the collected writes.
-    private func send(_ statements: [SQLStatement]) throws(StoreError) -> [StatementResult] {
+    func send(_ statements: [SQLStatement]) throws(StoreError) -> [StatementResult] {
         var batch = opening()
         for (id, grant) in writes.grants { stored[id] = grant }
         writes.move(to: &batch, notifying: false)
@@ -89,7 +89,7 @@ final class PostgresTransaction: SQLTransaction {
         return batch
     }
 
-    private func perform<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+    func perform<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         guard isOpen else { throw StoreError(.fault, "A transaction was used after its end.") }
         if let failure { throw failure }
         do {
@@ -149,7 +149,9 @@ final class PostgresTransaction: SQLTransaction {
     func grant(_ id: GrantID) throws -> Grant? { try current(id) }
 
     func grant(ofUser userID: String) throws -> Grant? {
-        if let grant = writes.grants.values.first(where: { $0.userID == userID }) { return grant }
+        // By bytes, as the database does: é can be one character or two.
+        let changed = writes.grants.values.first { $0.userID.utf8.elementsEqual(userID.utf8) }
+        if let changed { return changed }
         return try grants(SQLStatement(Self.grantQueries.ofUser, .text(userID))).first
     }
 

@@ -8,14 +8,13 @@ extension StoreTransaction {
     /// Records that a user who has no grant here has disconnected, so that no import connects the user with an older
     /// grant.
     package func recordDisconnect(ofUserWithoutGrant userID: String, at now: Timestamp) throws {
-        let prefix = ImportOrder.disconnects(of: userID)
-        try keepLast(0, securityEventsFrom: prefix)
-        _ = try record(securityEvent: prefix + "last", at: now)
+        try keepLast(0, securityEventsFrom: ImportOrder.disconnects(of: userID))
+        _ = try record(securityEvent: ImportOrder.lastDisconnect(of: userID), at: now)
     }
 
     /// Returns when a user without a grant has disconnected, if that was lately.
     package func disconnectTime(ofUserWithoutGrant userID: String) throws -> Timestamp? {
-        try time(ofSecurityEvent: ImportOrder.disconnects(of: userID) + "last")
+        try time(ofSecurityEvent: ImportOrder.lastDisconnect(of: userID))
     }
 
     /// Records the date of tokens that an import stores now.
@@ -31,7 +30,7 @@ extension StoreTransaction {
 
 extension SQLStore {
     package func disconnectTime(ofUserWithoutGrant userID: String) async throws -> Timestamp? {
-        let identifier = ImportOrder.disconnects(of: userID) + "last"
+        let identifier = ImportOrder.lastDisconnect(of: userID)
         return try await first(SQLStatement(.securityEvent, .text(identifier)), RecordedSecurityEvent.read)?.at
     }
 
@@ -50,11 +49,13 @@ extension SQLStore {
 }
 
 /// The identifiers of what an import must not overtake.
-private enum ImportOrder {
+enum ImportOrder {
     /// A user id can contain any sign, also the colon that ends a prefix.
-    static func disconnects(of userID: String) -> String {
+    fileprivate static func disconnects(of userID: String) -> String {
         "disconnected-user:\(Hexadecimal.encode(Array(userID.utf8))):"
     }
 
-    static func dates(of grant: GrantID) -> String { "imported-tokens:\(grant):" }
+    static func lastDisconnect(of userID: String) -> String { disconnects(of: userID) + "last" }
+
+    fileprivate static func dates(of grant: GrantID) -> String { "imported-tokens:\(grant):" }
 }

@@ -1,0 +1,40 @@
+package import Base
+
+/// What an import must know about a user before it stores a grant of the user.
+package struct UserStanding: Sendable {
+    /// `true` if the user was deleted, and the tombstone is still stored.
+    package var isDeleted = false
+    /// The grant, unless the user was deleted.
+    package var grant: Grant?
+    /// The time at which the user disconnected while there was no grant, if that was lately.
+    package var disconnectedAt: Timestamp?
+
+    /// A user about whom nothing is stored.
+    package init() {}
+}
+
+/// The standings of several users.
+package struct UserStandings: Sendable {
+    /// By the bytes of the id, which the databases compare.
+    ///
+    /// Two ids can differ in their bytes and still be equal as `String`: é in one character, or as e with an accent.
+    private var standings: [[UInt8]: UserStanding] = [:]
+
+    package init() {}
+
+    package subscript(userID: String) -> UserStanding {
+        get { standings[Array(userID.utf8)] ?? UserStanding() }
+        set { standings[Array(userID.utf8)] = newValue }
+    }
+}
+
+/// A grant of a user without one, and the beginning of its history.
+package struct NewGrant: Sendable {
+    package let grant: Grant
+    package let events: [GrantEvent]
+
+    package init(grant: Grant, events: [GrantEvent]) {
+        self.grant = grant
+        self.events = events
+    }
+}
