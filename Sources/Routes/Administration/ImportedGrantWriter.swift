@@ -26,6 +26,8 @@ package struct ImportedGrantWriter: Sendable {
     }
 
     private static let maximumHistory = 1000
+    /// The limit of replacements in one transaction: each takes round trips, and other writers wait.
+    private static let maximumReplacements = 200
 
     /// `nil` for a dry run without a database.
     private let store: (any Store)?
@@ -60,25 +62,55 @@ package struct ImportedGrantWriter: Sendable {
         self.isDryRun = isDryRun
     }
 
+    /// New grants with sealed tokens, which nothing is known to contradict yet.
+    package struct PreparedGrants: Sendable {
+        fileprivate let items: [ImportedGrantBatch.Item]
+        fileprivate let preparedAt: Timestamp
+    }
+
+    /// Seals the tokens of grants, before the transaction, so that other writers do not wait for it.
+    package func prepare(_ grants: [ImportedGrant]) throws -> PreparedGrants {
+        let now = time.now
+        let items = try grants.map { imported in
+            ImportedGrantBatch.Item(imported: imported, content: .new(try newGrant(imported, at: now)))
+        }
+        return PreparedGrants(items: items, preparedAt: now)
+    }
+
+    package func store(_ grants: [ImportedGrant]) async throws -> [Outcome] { try await store(try prepare(grants)) }
+
     /// Stores grants in their order.
     ///
     /// Of two grants of one user, the first counts as stored before the second.
     ///
-    /// All new grants are stored in one transaction. Tokens are sealed before it, so that other writers do not wait. A
-    /// grant that turns out to be stored already needs a second attempt. One that another process changes during that
-    /// attempt needs a third.
-    package func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
-        var outcomes: [Outcome?] = Array(repeating: nil, count: grants.count)
-        var open = grants.enumerated().map { (position, imported) -> PendingGrant in (position, imported, nil) }
-        while !open.isEmpty {
-            var changed: [PendingGrant] = []
-            for (item, result) in zip(open, try await attempt(open)) {
-                switch result {
-                case .done(let outcome): outcomes[item.position] = outcome
-                case .changed(let stored): changed.append((item.position, item.imported, stored))
+    /// All new grants are stored in one transaction. A grant that turns out to be stored already needs a second attempt.
+    /// One that another process changes during that attempt needs a third. These are stored in smaller parts.
+    package func store(_ prepared: PreparedGrants) async throws -> [Outcome] {
+        var outcomes: [Outcome?] = Array(repeating: nil, count: prepared.items.count)
+        var changed: [PendingGrant] = []
+        func take(_ decisions: [ImportedGrantBatch.Decision], about positions: some Sequence<Int>) {
+            for (position, decision) in zip(positions, decisions) {
+                switch decision {
+                case .done(let outcome): outcomes[position] = outcome
+                case .changed(let stored): changed.append((position, prepared.items[position].imported, stored))
                 }
             }
-            open = changed
+        }
+        take(try await decide(about: prepared.items, at: prepared.preparedAt), about: prepared.items.indices)
+        while !changed.isEmpty {
+            var rest = changed[...]
+            changed = []
+            while !rest.isEmpty {
+                let part = rest.prefix(Self.maximumReplacements)
+                rest = rest.dropFirst(part.count)
+                let now = time.now
+                var items: [ImportedGrantBatch.Item] = []
+                for item in part {
+                    let content = try await content(of: item, at: now)
+                    items.append(ImportedGrantBatch.Item(imported: item.imported, content: content))
+                }
+                take(try await decide(about: items, at: now), about: part.map(\.position))
+            }
         }
         return outcomes.compactMap(\.self)
     }
@@ -86,115 +118,22 @@ package struct ImportedGrantWriter: Sendable {
     /// A grant to store, and the user's stored grant as of the last read.
     private typealias PendingGrant = (position: Int, imported: ImportedGrant, stored: Grant?)
 
-    private enum AttemptResult: Sendable {
-        case done(Outcome)
-        /// The stored grant differs from the expected one.
-        ///
-        /// Prepare again for this one.
-        case changed(Grant?)
-    }
-
-    private enum Preparation: Sendable {
-        case new(Grant, [GrantEvent])
-        case replacement(GrantReplacement)
-        case nothing(Outcome)
-    }
-
-    /// A grant from outside, and what is to be stored of it.
-    private struct PreparedGrant: Sendable {
-        var imported: ImportedGrant
-        var content: Preparation
-    }
-
-    private func attempt(_ pending: [PendingGrant]) async throws -> [AttemptResult] {
-        let now = time.now
-        var prepared: [PreparedGrant] = []
-        for item in pending {
-            prepared.append(PreparedGrant(imported: item.imported, content: try await prepare(item, at: now)))
-        }
-        return try await results(of: prepared, at: now)
-    }
-
-    private func results(
-        of prepared: [PreparedGrant],
+    private func decide(
+        about items: [ImportedGrantBatch.Item],
         at now: Timestamp
-    ) async throws -> [AttemptResult] {
-        guard let store else { return prepared.map { _ in .done(.stored) } }
-        let existing = existing
-        let recordsDates = recordsDates
-        let writes = !isDryRun
-        return try await store.transact { transaction in
-            try prepared.map { item in
-                let userID = item.imported.userID
-                if try transaction.user(userID)?.isDeleted == true { return .done(.refused) }
-                let stored = try transaction.grant(ofUser: userID)
-                func recordDate(of grant: Grant) throws {
-                    guard recordsDates, let date = item.imported.obtainedAt else { return }
-                    try transaction.recordDate(date, ofTokensImportedFor: grant.id, at: now)
-                }
-                switch (item.content, stored) {
-                case (.nothing(let outcome), _):
-                    return .done(outcome)
-                case (.new(let grant, let events), nil):
-                    // What names one user, as a backend's own request does, is newer than any disconnect.
-                    if existing != .replace, try Self.wasDisconnected(since: item.imported, in: transaction) {
-                        return .done(.keptEnded)
-                    }
-                    if writes {
-                        try transaction.insert(grant)
-                        for event in events { try transaction.record(event) }
-                        try recordDate(of: grant)
-                    }
-                    return .done(.stored)
-                case (.new, _?):
-                    return existing == .keep ? .done(.kept) : .changed(stored)
-                case (.replacement(let replacement), var grant?):
-                    if let kept = try Self.outcome(ofFormerTokenIn: replacement.reconnection, for: grant, transaction) {
-                        return .done(kept)
-                    }
-                    guard replacement.reconnection.isBased(on: grant) else { return .changed(stored) }
-                    let events = replacement.apply(to: &grant, at: now)
-                    if writes {
-                        try transaction.update(grant)
-                        for event in events { try transaction.record(event) }
-                        try recordDate(of: grant)
-                    }
-                    return .done(.replaced)
-                case (.replacement, nil):
-                    return .changed(nil)
-                }
-            }
-        }
+    ) async throws -> [ImportedGrantBatch.Decision] {
+        guard let store, !items.isEmpty else { return items.map { _ in .done(.stored) } }
+        let batch = ImportedGrantBatch(
+            items: items,
+            existing: existing,
+            recordsDates: recordsDates,
+            writes: !isDryRun,
+            now: now
+        )
+        return try await store.transact { try batch.store(in: $0) }
     }
 
-    /// `true` if a user without a grant has disconnected here since the input was obtained.
-    private static func wasDisconnected(
-        since imported: ImportedGrant,
-        in transaction: any StoreTransaction
-    ) throws -> Bool {
-        guard let end = try transaction.disconnectTime(ofUserWithoutGrant: imported.userID) else { return false }
-        guard let obtainedAt = imported.obtainedAt else { return true }
-        return obtainedAt <= end
-    }
-
-    /// Returns the outcome of a record with a refresh token that the grant had before, or `nil` for any other.
-    ///
-    /// A client repeats a request whose answer was lost. Meanwhile a refresh can have rotated the token.
-    private static func outcome(
-        ofFormerTokenIn reconnection: Reconnection,
-        for grant: Grant,
-        _ transaction: any StoreTransaction
-    ) throws -> Outcome? {
-        guard reconnection.replacesRefreshToken else { return nil }
-        let token = reconnection.incoming.refreshToken
-        if try transaction.hasLeft(token, of: grant) { return .keptEnded }
-        guard try transaction.hasSpent(token, of: grant) else { return nil }
-        if grant.wasEndedByUser { return .keptEnded }
-        // A grant that has ended loses nothing by another try.
-        return grant.state.endsRefreshes ? nil : .kept
-    }
-
-    private func prepare(_ item: PendingGrant, at now: Timestamp) async throws -> Preparation {
+    private func content(of item: PendingGrant, at now: Timestamp) async throws -> ImportedGrantBatch.Content {
         if let stored = item.stored {
             if existing == .replaceOlder, try await isAtLeastAsNew(stored, as: item.imported) {
                 return .nothing(.kept)
@@ -202,8 +141,7 @@ package struct ImportedGrantWriter: Sendable {
             let replacement = try replacement(of: stored, with: item.imported)
             return replacement.revivesEndedGrant ? .nothing(.keptEnded) : .replacement(replacement)
         }
-        let (grant, events) = try newGrant(item.imported, at: now)
-        return .new(grant, events)
+        return .new(try newGrant(item.imported, at: now))
     }
 
     /// `true` if the stored grant is at least as new as the input.
@@ -230,7 +168,7 @@ package struct ImportedGrantWriter: Sendable {
     private func newGrant(
         _ imported: ImportedGrant,
         at now: Timestamp
-    ) throws(CryptoError) -> (grant: Grant, events: [GrantEvent]) {
+    ) throws(CryptoError) -> NewGrant {
         let id = GrantID.random(from: random)
         var incoming = try incomingTokens(of: imported, for: id)
         if imported.recordedState?.deletesTokens == true {
@@ -252,7 +190,7 @@ package struct ImportedGrantWriter: Sendable {
             at: now
         )
         if let recordedState = imported.recordedState { grant.restore(recordedState, in: &events, at: now) }
-        return (grant, events)
+        return NewGrant(grant: grant, events: events)
     }
 
     private func replacement(of stored: Grant, with imported: ImportedGrant) throws(CryptoError) -> GrantReplacement {

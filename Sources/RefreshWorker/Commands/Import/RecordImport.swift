@@ -84,6 +84,9 @@ protocol RecordImport {
     associatedtype Imported
     associatedtype Outcome
 
+    /// The number of records per transaction: enough to share its cost, few enough that other writers do not wait long.
+    static var batchSize: Int { get }
+
     var tally: ImportTally { get set }
     var splitter: RecordSplitter { get set }
     /// What was read and is not stored yet.
@@ -96,6 +99,10 @@ protocol RecordImport {
     /// Stores a batch in one transaction and returns the outcomes in order.
     func store(_ batch: [Imported]) async throws -> [Outcome]
     mutating func count(_ outcome: Outcome, of imported: Imported, at place: String)
+    /// Stores the records that were read, or begins to.
+    mutating func storeBatch() async throws
+    /// Waits until everything is stored.
+    mutating func finishStoring() async throws
     /// Returns a summary in one line, without the words that each dry run begins with.
     func summary(isDryRun: Bool) -> String
     /// Lines before the summary, about the input as a whole.
@@ -116,7 +123,7 @@ extension RecordImport {
 
     var json: JSONLine { tally.json }
 
-    /// The number of records per transaction: enough to share its cost, few enough that other writers do not wait long.
+    /// For records that each take round trips.
     static var batchSize: Int { 200 }
 
     /// Reads the next bytes and stores the complete records in them.
@@ -130,6 +137,7 @@ extension RecordImport {
     mutating func finish() async throws {
         try await take(splitter.finish())
         try await storeBatch()
+        try await finishStoring()
     }
 
     private mutating func take(_ records: [RecordSplitter.Record]) async throws {
@@ -139,12 +147,18 @@ extension RecordImport {
         }
     }
 
-    private mutating func storeBatch() async throws {
-        let good = batch.compactMap { item in
-            if case .success(let imported) = item.result { imported } else { nil }
-        }
-        var outcomes = (good.isEmpty ? [] : try await store(good))[...]
-        for item in batch {
+    mutating func storeBatch() async throws {
+        let good = batch.imported()
+        let outcomes = good.isEmpty ? [] : try await store(good)
+        count(outcomes, of: batch)
+        batch = []
+    }
+
+    mutating func finishStoring() async throws {}
+
+    mutating func count(_ outcomes: [Outcome], of items: [ImportReading<Imported>]) {
+        var outcomes = outcomes[...]
+        for item in items {
             switch item.result {
             case .success(let imported):
                 guard let outcome = outcomes.popFirst() else { break }
@@ -155,7 +169,15 @@ extension RecordImport {
                 report("\(item.place): \(user)\(problem.message)")
             }
         }
-        batch = []
+    }
+}
+
+extension Array {
+    /// The content of the good ones of these items.
+    func imported<Imported>() -> [Imported] where Element == ImportReading<Imported> {
+        compactMap { item in
+            if case .success(let imported) = item.result { imported } else { nil }
+        }
     }
 }
 
