@@ -32,7 +32,8 @@ extension RefreshEngine {
                 takesOver: state.takeoverPause.isOver(at: start)
             )
             let end = time.sinceBoot
-            state.takeoverPause.written(at: end)
+            // A claim of nothing has written nothing: a server whose disk is full accepts it.
+            if !grants.isEmpty { state.takeoverPause.written(at: end) }
             state.recordClaim(took: end - start, at: end)
             let (unsent, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
             execute(actions)

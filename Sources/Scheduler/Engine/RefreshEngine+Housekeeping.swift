@@ -21,7 +21,7 @@ extension RefreshEngine {
         do {
             let claims = Dictionary(uniqueKeysWithValues: refreshes.map { ($0.grant.id, $0.attempt.claim) })
             let renewed = try await store.renew(claims, for: Lease.span)
-            state.takeoverPause.written(at: time.sinceBoot)
+            if !renewed.isEmpty { state.takeoverPause.written(at: time.sinceBoot) }
             for refresh in refreshes where renewed.contains(refresh.grant.id) { refresh.leaseRenewed(until: leaseEnd) }
         } catch {
             reportStoreFailure(error, waiting: refreshes.count)

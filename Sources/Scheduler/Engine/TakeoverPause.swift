@@ -29,6 +29,12 @@ struct TakeoverPause: Sendable {
     /// The process has waited for the store since this instant, before there was an engine.
     mutating func waited(since instant: BootInstant) { lastWrite = min(lastWrite, instant) }
 
+    /// The worker joins others on a store that they share.
+    ///
+    /// It cannot know since when they can write again. Example: A holds answers, and the server stops being read-only.
+    /// B starts a second later. A stores its answers 3 seconds after that, when it tries again.
+    mutating func joined(at instant: BootInstant) { end = max(end, instant + Lease.span) }
+
     func isOver(at instant: BootInstant) -> Bool { instant >= end && !isOutage(at: instant) }
 
     private func isOutage(at instant: BootInstant) -> Bool { instant - lastWrite > silence }

@@ -136,6 +136,82 @@ struct TwoWorkersTests {
         #expect(try await fixture.accountsWithLostToken().isEmpty)
     }
 
+    @Test("A worker that starts just after a read-only time asks for no grant whose answer another worker still holds")
+    func startAfterReadOnly() async throws {
+        let fixture = try EngineFixture(seed: 59, rotates: true, storesPlainRefreshes: true)
+        try await fixture.add(0..<20)
+        fixture.google.answer { _ in .hold }
+        let holding = fixture.engine("holding")
+        _ = await holding.runLoopIteration()
+        await fixture.google.waitUntilHolding(20)
+
+        fixture.store.setReadOnly(true)
+        fixture.google.answer { _ in .grant }
+        fixture.google.release()
+        fixture.time.advance(by: .seconds(50))
+        fixture.store.setReadOnly(false)
+        let starting = fixture.engine("starting")
+        await starting.daemonBegins(waitingSince: fixture.time.sinceBoot)
+        await fixture.run(starting, for: .seconds(20), grain: .seconds(2))
+        #expect(fixture.google.calls == 20, "no grant is asked for whose answer the other worker still holds")
+        await fixture.waitUntilIdle(holding)
+        #expect(fixture.google.accounts.values.allSatisfy { $0.requestTimes.count == 1 })
+        #expect(try await fixture.accountsWithLostToken().isEmpty)
+    }
+
+    @Test("The grants of a killed worker wait for its leases, and on a shared store for as long after the next start")
+    func startAfterKill() async throws {
+        for (isShared, lease, tooEarly) in [(false, 32, 26), (true, 58, 52)] {
+            let fixture = try EngineFixture(seed: 60, storesPlainRefreshes: isShared)
+            try await fixture.add(0..<20)
+            fixture.google.answer { _ in .hold }
+            _ = await fixture.engine("killed").runLoopIteration()
+            await fixture.google.waitUntilHolding(20)
+            try await fixture.add(20..<25)
+            fixture.google.answer { _ in .grant }
+
+            fixture.time.advance(by: .seconds(25))
+            let next = fixture.engine("next", scanInterval: .seconds(2))
+            await next.daemonBegins(waitingSince: fixture.time.sinceBoot)
+            await fixture.run(next, for: .seconds(tooEarly - 25), grain: .seconds(1))
+            #expect(fixture.google.calls == 25, "free grants are claimed at once")
+            await fixture.run(next, for: .seconds(lease - tooEarly), grain: .seconds(1))
+            #expect(fixture.google.calls == 45)
+            fixture.google.release()
+        }
+    }
+
+    @Test("A pass on a shared store takes over the grants of a killed worker as soon as its leases have ended")
+    func passAfterKill() async throws {
+        let fixture = try EngineFixture(seed: 61, storesPlainRefreshes: true)
+        try await fixture.add(0..<20)
+        fixture.google.answer { _ in .hold }
+        _ = await fixture.engine("killed").runLoopIteration()
+        await fixture.google.waitUntilHolding(20)
+        fixture.google.answer { _ in .grant }
+        fixture.time.advance(by: Lease.span)
+        let summary = try await fixture.engine("pass").runPass(within: .seconds(60))
+        #expect(summary.refreshed == 20)
+        fixture.google.release()
+    }
+
+    @Test("A claim of nothing is no sign that the store takes writes")
+    func emptyClaim() async throws {
+        let fixture = try EngineFixture(seed: 62)
+        try await fixture.add(0..<1)
+        fixture.google.answer { _ in .hold }
+        _ = await fixture.engine("holding").runLoopIteration()
+        await fixture.google.waitUntilHolding(1)
+        let other = fixture.engine("other", scanInterval: .seconds(2))
+        for _ in 0..<20 {
+            fixture.time.advance(by: .seconds(2))
+            _ = await other.runUntilQuiet()
+        }
+        #expect(fixture.store.claims > 2, "the other worker tries")
+        #expect(fixture.google.calls == 1)
+        fixture.google.release()
+    }
+
     @Test("A worker that alone gets no answers leaves its grants to the other until the first answer")
     func cutOff() async throws {
         let fixture = try EngineFixture(seed: 57, lifetime: .seconds(600), rotates: true)
