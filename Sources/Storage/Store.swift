@@ -288,6 +288,8 @@ package struct StoreIncident: Hashable, Sendable {
         case changeWaits
         /// Grants that are due for long might not be found. It is tried again.
         case lookFailed
+        /// Another file was in the place of one of this program's, and was renamed.
+        case fileSetAside
     }
 
     package var kind: Kind

@@ -264,6 +264,30 @@ struct SQLiteReplacementTests {
         }
     }
 
+    @Test("Another file in the place of the leases is renamed, each to a name of its own, and the store says where")
+    func setAside() async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try open(folder)
+            try await store.add([try Sample.grant(1)])
+            let leases = folder.path("grants.db-leases-boot")
+            var contents: [Data] = []
+            for number in 1...2 {
+                try LeaseLoss.makeDatabase(at: folder.path("other.db"), tables: ["notes_\(number)"])
+                contents.append(try folder.bytes(of: "other.db"))
+                #expect(rename(folder.path("other.db"), leases) == 0)
+                try await store.add([try Sample.grant(Int64(number + 1))])
+            }
+            let names = ["grants.db-leases-boot.set-aside", "grants.db-leases-boot.set-aside-2"]
+            #expect(try names.map { try folder.bytes(of: $0) } == contents)
+            let texts = names.map { "another file was in the place of \(leases): it is \(folder.path($0)) now" }
+            #expect(store.takeIncidents().map(\.text) == texts)
+            #expect(unlink(leases) == 0)
+            try await store.add([try Sample.grant(4)])
+            #expect(store.takeIncidents().isEmpty, "nothing is left to rename of a deleted file")
+            await store.close()
+        }
+    }
+
     @Test("A file of leases that another database has overwritten is made again by the next process")
     func overwrittenLeases() async throws {
         try await TemporaryFolder.with { folder in

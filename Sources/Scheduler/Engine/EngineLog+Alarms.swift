@@ -87,6 +87,8 @@ extension EngineLog {
         if let kind = incident.alarm { return raise(kind, incident.text, repeats: kind != .databaseRowsLost) }
         if incident.kind == .sequencesMoved {
             diagnostics.warning("the database was repaired", ["what": incident.text])
+        } else if incident.kind == .fileSetAside {
+            diagnostics.warning("a file was renamed", ["what": incident.text])
         } else if incident.kind == .changeWaits {
             diagnostics.warning(
                 "the tables are used as they are: a change of this version is made at a later start",
@@ -222,7 +224,7 @@ extension StoreIncident {
         case .databaseReplaced: .databaseReplaced
         case .tablesLost: .databaseTablesLost
         case .rowsLost: .databaseRowsLost
-        case .sequencesMoved, .changeWaits, .lookFailed: nil
+        case .sequencesMoved, .changeWaits, .lookFailed, .fileSetAside: nil
         }
     }
 }

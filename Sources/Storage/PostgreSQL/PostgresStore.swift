@@ -42,6 +42,10 @@ package final class PostgresStore: SQLStore {
     let slowScan: Duration
     let scanLimit: Duration
 
+    package func pendingIncidents() -> [StoreIncident] { incidents.pending }
+
+    package func takeIncidents() -> [StoreIncident] { incidents.take() }
+
     /// Connects and brings the schema up to date, or throws if that does not succeed within `timeout`.
     ///
     /// `clock` can be in use already. `timeout` is the time that a call can take before it fails with

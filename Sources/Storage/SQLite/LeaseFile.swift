@@ -1,4 +1,5 @@
 import Base
+private import Glibc
 
 /// The file next to the database that holds the leases of this boot.
 ///
@@ -13,7 +14,7 @@ import Base
 /// The file holds nothing that has to last. If it, its shared index or its log is deleted, if it is damaged, or if
 /// another file is in its place, the next writer makes a new one, in which nothing is claimed for a while. Example: A
 /// claims a grant, and the file is deleted. B makes a new file, which lacks A's lease. B claims after 30 seconds, when
-/// A's lease has ended.
+/// A's lease has ended. The other file is renamed to `….set-aside`, because a person might have misnamed it.
 struct LeaseFile: Sendable {
     /// The name under which connections attach the file.
     static let schema = "boot"
@@ -35,8 +36,10 @@ struct LeaseFile: Sendable {
     let path: String
     private let database: String
     private let name: String
+    private let incidents: IncidentLog
 
-    init(of database: String, bootID: String) {
+    init(of database: String, bootID: String, incidents: IncidentLog = IncidentLog()) {
+        self.incidents = incidents
         self.database = DatabaseFile.resolved(database)
         let isPlain = { (character: Character) in character.isASCII && (character.isLetter || character.isNumber) }
         name = String(bootID.map { isPlain($0) || $0 == "-" ? $0 : "_" })
@@ -107,10 +110,14 @@ struct LeaseFile: Sendable {
 
     /// Makes a new file in place of the one that might be there.
     ///
-    /// The caller must exclude all other writers. The file gets its name when it is complete, because a process that
+    /// `former` is the file that this process has used there. The caller must exclude all other writers. The file gets its name when it is complete, because a process that
     /// follows it uses it at once. The number of its note was never used: the processes that used another file take it
     /// for that of a new checkpoint.
-    func make(note: DatabaseFileMonitor.Note, claimsFrom: BootInstant?) throws(StoreError) {
+    func make(
+        note: DatabaseFileMonitor.Note,
+        claimsFrom: BootInstant?,
+        replacing former: FileIdentity?
+    ) throws(StoreError) {
         let temporary = path + ".new"
         DatabaseFile.remove(temporary)
         try DatabaseFile.create(temporary, unlessExists: false)
@@ -127,8 +134,31 @@ struct LeaseFile: Sendable {
             }
             if let claimsFrom { try file.run(.writePause) { $0.bind(claimsFrom.milliseconds) } }
         }
-        for ending in [""] + DatabaseFile.companionEndings { DatabaseFile.remove(path + ending) }
+        try setAside(unless: former)
+        for ending in DatabaseFile.companionEndings { DatabaseFile.remove(path + ending) }
         try DatabaseFile.replace(path, by: temporary)
+    }
+
+    /// Renames the file at the path unless it is the former file of leases, which holds nothing that has to last.
+    ///
+    /// The log beside it is not kept: it can be that of the leases, and SQLite would apply it to the renamed file.
+    private func setAside(unless former: FileIdentity?) throws(StoreError) {
+        guard let file = try identity.file, file != former, file.size > 0 else { return }
+        var place = path + ".set-aside"
+        var number = 1
+        while true {
+            do throws(SystemCallError) {
+                try Folder.publish(path, as: place)
+                break
+            } catch {
+                guard error.code == EEXIST else {
+                    throw DatabaseFile.failure("the file \(place)", of: database, error.code)
+                }
+                number += 1
+                place = "\(path).set-aside-\(number)"
+            }
+        }
+        incidents.record(.fileSetAside("another file was in the place of \(path): it is \(place) now"))
     }
 
     /// Returns `true` for the id of another boot, with or without SQLite's endings.
@@ -139,6 +169,12 @@ struct LeaseFile: Sendable {
         for ending in DatabaseFile.companionEndings where id.hasSuffix(ending) { id = id.dropLast(ending.count) }
         let isBootID = id.utf8.count == 36 && id.allSatisfy { $0.isHexDigit || $0 == "-" }
         return isBootID && id != name
+    }
+}
+
+extension StoreIncident {
+    fileprivate static func fileSetAside(_ text: String) -> StoreIncident {
+        StoreIncident(kind: .fileSetAside, text: text)
     }
 }
 

@@ -146,7 +146,7 @@ extension SQLiteConnection {
             let file = try leases.identity.file
             if try needsNewFile(leases, replacing: former) {
                 let isReplaced = file != nil || former != nil
-                try make(leases, pausing: isReplaced, at: time)
+                try make(leases, replacing: former, pausing: isReplaced, at: time)
             }
         } catch {
             rollBack()
@@ -178,7 +178,12 @@ extension SQLiteConnection {
         return try !leases.isUsable(timeout: timeout)
     }
 
-    private func make(_ leases: LeaseFile, pausing: Bool, at time: LeaseTime) throws(StoreError) {
+    private func make(
+        _ leases: LeaseFile,
+        replacing former: FileIdentity?,
+        pausing: Bool,
+        at time: LeaseTime
+    ) throws(StoreError) {
         guard let facts = try DatabaseFile.identity(of: path) else {
             throw StoreError(.ioFailure, "The database \(path) was deleted just now. Try again.")
         }
@@ -192,7 +197,8 @@ extension SQLiteConnection {
         // A worker that uses the database can have claims in a file that was deleted.
         let workers = try SQLiteSchema().liveWorkers(of: self, at: time)
         let pauses = pausing || !workers.isEmpty
-        try leases.make(note: note, claimsFrom: pauses ? time.instant + Lease.span : nil)
+        let claimsFrom = pauses ? time.instant + Lease.span : nil
+        try leases.make(note: note, claimsFrom: claimsFrom, replacing: former)
     }
 
     /// Uses the present file of leases if the attached one was deleted or replaced.

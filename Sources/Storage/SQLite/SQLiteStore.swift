@@ -20,6 +20,7 @@ package final class SQLiteStore: SQLStore {
     package let bootID: String
     let timeout: Duration
     let leases: LeaseFile
+    private let incidents: IncidentLog
     let keepsNotices: Bool
     let writer: SQLiteConnectionQueue
     let reader: SQLiteConnectionQueue
@@ -50,7 +51,9 @@ package final class SQLiteStore: SQLStore {
         self.bootID = bootID
         self.timeout = timeout
         self.keepsNotices = keepsNotices
-        let leases = LeaseFile(of: path, bootID: bootID)
+        let incidents = IncidentLog()
+        self.incidents = incidents
+        let leases = LeaseFile(of: path, bootID: bootID, incidents: incidents)
         self.leases = leases
         let leaseTime: @Sendable () -> LeaseTime = { LeaseTime(epoch: bootID, instant: timeSource.sinceBoot) }
         do {
@@ -77,6 +80,10 @@ package final class SQLiteStore: SQLStore {
             throw Self.confirmed(error, bootID: bootID)
         }
     }
+
+    package func pendingIncidents() -> [StoreIncident] { incidents.pending }
+
+    package func takeIncidents() -> [StoreIncident] { incidents.take() }
 
     package func leaseTime() async throws -> LeaseTime { leaseTimeNow }
 

@@ -18,9 +18,3 @@ final class IncidentLog: Sendable {
         }
     }
 }
-
-extension PostgresStore {
-    package func pendingIncidents() -> [StoreIncident] { incidents.pending }
-
-    package func takeIncidents() -> [StoreIncident] { incidents.take() }
-}
