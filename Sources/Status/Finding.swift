@@ -34,6 +34,7 @@ package struct Finding: Hashable, Sendable {
         case deletionsWait = "deletions_wait"
         case backupOverdue = "backup_overdue"
         case oldTransaction = "old_transaction"
+        case countsTimedOut = "counts_timed_out"
 
         /// `true` if `doctor` has a closer check of its own, or is run in this situation: before a start, no worker is
         /// running.
@@ -59,7 +60,7 @@ package struct Finding: Hashable, Sendable {
             case .keysMissing: "refresh-worker grants list --unreadable"
             case .breakerOpen, .refreshTokensEnding, .keyRingUnreadable, .databaseUnusable, .resultsWaiting,
                 .resultsSpilled, .metricsLogFailing,
-                .diskNearlyFull, .oldTransaction:
+                .diskNearlyFull, .oldTransaction, .countsTimedOut:
                 "refresh-worker doctor"
             case .backupOverdue: "journalctl -u refresh-worker-backup --since -3d"
             case .noticesStuck: "journalctl -u refresh-worker --since -1h"
@@ -199,7 +200,7 @@ extension Finding.Kind {
         switch self {
         case .grantsExpired, .clientWithoutSuccess, .keysMissing, .databaseUnusable, .metricsLogFailing: .now
         case .manyRetrying, .breakerOpen, .invalidGrantWave, .grantsOverdue, .noWorker, .workerLacksKey,
-            .keyRingUnreadable, .resultsWaiting, .resultsSpilled, .diskNearlyFull:
+            .keyRingUnreadable, .resultsWaiting, .resultsSpilled, .diskNearlyFull, .countsTimedOut:
             .soon
         case .clientPaused, .clientSlowed, .refreshTokensEnding, .grantsIdle, .rotationUnfinished, .noticesStuck,
             .securityEventsSilent, .deletionsWait, .backupOverdue, .oldTransaction:

@@ -54,6 +54,7 @@ extension Finding.Kind {
         case .grantsExpired, .clientWithoutSuccess: [.databaseUnusable, .noWorker, .breakerOpen, .clientPaused]
         case .grantsOverdue, .manyRetrying: [.databaseUnusable, .breakerOpen, .clientPaused, .invalidGrantWave]
         case .resultsWaiting: [.databaseUnusable]
+        case .countsTimedOut: [.oldTransaction]
         default: []
         }
     }

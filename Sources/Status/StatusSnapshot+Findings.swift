@@ -62,6 +62,8 @@ extension StatusSnapshot {
     /// `true` if the stored state shows that the cause is over: the process that raised the alarm might not know, or
     /// might have ended.
     package func hasEnded(_ alarm: CurrentAlarm) -> Bool {
+        let followsFromCounts: [AlarmKind] = [.projectInTesting, .grantsInDoubt, .grantRefused, .unknownAnswer]
+        if !areGrantsCounted, followsFromCounts.contains(alarm.kind) { return false }
         // Users of a project in testing lose their grants, and no refresh is due then.
         if alarm.kind == .projectInTesting { return grants.consentEnds[alarm.client]?.grantsInTesting ?? 0 == 0 }
         // The last grant of this client id has ended, or has moved to another one.
@@ -121,10 +123,12 @@ extension StatusSnapshot {
         if workers.isEmpty, !process.isWorker, !isRefreshedByPasses || waited > limit {
             let lastPass = lastPassAt.map { ", and the last pass began \(age($0)) ago" } ?? ""
             let oldest = grants.oldestDueAt.map { ", the oldest for \(age($0))" } ?? ""
-            let text = "no worker is running\(lastPass); grants due: \(grants.due)\(oldest): start it"
+            let due = areGrantsCounted ? "\(grants.due)" : "not counted"
+            let text = "no worker is running\(lastPass); grants due: \(due)\(oldest): start it"
             // Only a worker gives tokens to services. Where passes refresh, commands read the stored ones.
             let isRefreshedByPasses = lastPassAt.map { at - $0 <= Self.passesRemembered } ?? false
-            let isWithoutTokens = isRefreshedByPasses ? grants.expired.count > 0 : grants.connected > 0
+            let isWithoutTokens =
+                !areGrantsCounted || (isRefreshedByPasses ? grants.expired.count > 0 : grants.connected > 0)
             found.append(
                 Finding(
                     .noWorker,
@@ -187,11 +191,12 @@ extension StatusSnapshot {
             return [Finding(.keyRingUnreadable, "the key ring cannot be read: run: refresh-worker doctor")]
         }
         var found = keyCounts.filter { $0.isInRing == false }.map { key in
-            let tokens = "\(key.tokens.counted("token")) sealed with key \(key.id), which the key file lacks"
+            let count = key.tokens ?? 0
+            let tokens = "\(count.counted("token")) sealed with key \(key.id), which the key file lacks"
             let isInMemory = workers?.contains { $0.keyIDs.contains(key.id) } ?? false
-            guard isInMemory else { return Finding(.keysMissing, "\(tokens), cannot be opened", count: key.tokens) }
+            guard isInMemory else { return Finding(.keysMissing, "\(tokens), cannot be opened", count: count) }
             let text = "\(tokens): a worker has the key in memory, so do not restart it before the file is right"
-            return Finding(.keysMissing, text, count: key.tokens, severity: .soon)
+            return Finding(.keysMissing, text, count: count, severity: .soon)
         }
         if let pendingKey {
             let text = "the rotation to key \(pendingKey) is not finished: run: refresh-worker keys rotate"
@@ -312,8 +317,19 @@ extension StatusSnapshot {
         return Finding(.oldTransaction, text, since: since)
     }
 
+    /// Says what is unknown, so that nobody takes it for zero.
+    private var countFindings: [Finding] {
+        guard !timedOutCounts.isEmpty else { return [] }
+        let names = Count.allCases.filter(timedOutCounts.contains).map(\.rawValue).joined(separator: ", ")
+        let text = "the database did not count in time: \(names)"
+        guard areGrantsCounted else {
+            return [Finding(.countsTimedOut, "\(text); it is unknown if grants are overdue or without a token")]
+        }
+        return [Finding(.countsTimedOut, text, severity: .tomorrow)]
+    }
+
     private var machineFindings: [Finding] {
-        var found: [Finding] = []
+        var found: [Finding] = countFindings
         if process.isMetricsLogFailing {
             let text = "the metrics log cannot be written; lines lost so far: \(process.droppedLines)"
             found.append(Finding(.metricsLogFailing, text, count: process.droppedLines))

@@ -9,8 +9,23 @@ package import Telemetry
 /// `status`, `/status`, `/readyz`, the metrics, `doctor` and the status page all show it, and the ``findings`` that
 /// follow from it. A part that was not looked at is `nil` or empty.
 package struct StatusSnapshot: Sendable {
+    /// What a database counts for a snapshot.
+    ///
+    /// A server takes long for it while an old transaction keeps millions of dead rows, which is when the rest of the
+    /// snapshot is needed most.
+    package enum Count: String, CaseIterable, Sendable {
+        /// The statistics of the grants.
+        case grants
+        /// The number of tokens that each key seals.
+        case tokens = "the tokens of each key"
+        /// The comparison of the rows with those that were stored.
+        case rows
+    }
+
     package var at: Timestamp
     package var grants = GrantStatistics.empty
+    /// The counts that the database did not finish in time, which say nothing.
+    package var timedOutCounts: Set<Count> = []
     /// The client ids that are configured or have a health, ordered by id.
     package var clients: [ClientStatus] = []
     /// The client ids with grants that are refreshed, or `nil` if they were not looked up.
@@ -58,6 +73,11 @@ package struct StatusSnapshot: Sendable {
         self.at = at
     }
 
+    /// The statistics of the grants, or `nil` if the database did not finish them in time.
+    package var countedGrants: GrantStatistics? { areGrantsCounted ? grants : nil }
+
+    package var areGrantsCounted: Bool { !timedOutCounts.contains(.grants) }
+
     /// The clients, and those that have only expired grants.
     var allClients: [ClientStatus] {
         let known = Set(clients.map(\.id))
@@ -67,11 +87,12 @@ package struct StatusSnapshot: Sendable {
 
     /// The number of tokens that a key seals, for each key of the ring and each other key in use.
     ///
-    /// `isInRing` is `nil` if the ring cannot be read.
-    package var keyCounts: [(id: KeyID, tokens: Int, isInRing: Bool?)] {
+    /// `tokens` is `nil` if they were not counted in time, `isInRing` if the ring cannot be read.
+    package var keyCounts: [(id: KeyID, tokens: Int?, isInRing: Bool?)] {
+        let areCounted = !timedOutCounts.contains(.tokens)
         let others = keysInUse.keys.filter { !ringKeys.contains($0) }.sorted()
         return (ringKeys + others).map { id in
-            (id, keysInUse[id] ?? 0, isKeyRingUnreadable ? nil : ringKeys.contains(id))
+            (id, areCounted ? keysInUse[id] ?? 0 : nil, isKeyRingUnreadable ? nil : ringKeys.contains(id))
         }
     }
 
@@ -160,19 +181,22 @@ extension StatusSnapshot {
         var line = JSONLine()
         line.field("at", at.iso8601)
         findings.write(into: &line)
+        let counted = countedGrants
         line.object("grants") { object in
-            object.field("total", grants.grants)
-            for state in GrantState.allCases { object.field(state.rawValue, grants.byState[state] ?? 0) }
+            object.fieldOrNull("total", counted?.grants)
+            for state in GrantState.allCases {
+                object.fieldOrNull(state.rawValue, counted.map { $0.byState[state] ?? 0 })
+            }
         }
         line.object("retrying_reasons") { object in
             for (reason, count) in grants.retryingByReason { object.field(reason.rawValue, count) }
         }
-        line.field("expired", grants.expired.count)
+        line.fieldOrNull("expired", counted?.expired.count)
         line.fieldOrNull("oldest_expired_at", grants.expired.oldest?.iso8601)
-        line.field("due", grants.due)
+        line.fieldOrNull("due", counted?.due)
         line.fieldOrNull("oldest_due_at", grants.oldestDueAt?.iso8601)
-        line.field("refresh_tokens_ending", grants.refreshTokensEnding)
-        line.field("idle", grants.idle)
+        line.fieldOrNull("refresh_tokens_ending", counted?.refreshTokensEnding)
+        line.fieldOrNull("idle", counted?.idle)
         line.objects("clients", clients) { client, object in
             object.field("client_id", client.id)
             object.field("breaker", client.breaker.name)
@@ -198,7 +222,7 @@ extension StatusSnapshot {
         }
         line.objects("keys", keyCounts) { key, object in
             object.field("id", key.id.description)
-            object.field("tokens", key.tokens)
+            object.fieldOrNull("tokens", key.tokens)
             object.fieldOrNull("in_ring", key.isInRing)
         }
         line.objects("spill_files", spilledFiles ?? []) { file, object in

@@ -298,6 +298,31 @@ struct ShowStatusTests {
         }
     }
 
+    @Test("counts that time out are shown as such in text and JSON, with everything else, and doctor goes on")
+    func timedOutCounts() async throws {
+        try await OperatorFixture.with { fixture in
+            let key = try KeyRingFile.generate(path: fixture.keyFile)
+            let store = try TestStore(time: fixture.time)
+            try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store.database)
+            _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
+            store.timeOutCounts()
+            let context = try fixture.context([(.clientID, "configured")])
+            let snapshot = try await context.statusSnapshot(from: store)
+            #expect(snapshot.workers?.map(\.id) == ["daemon"])
+            #expect(snapshot.findings.map(\.kind) == ["counts_timed_out"])
+            #expect(ExitCode(snapshot.findings.severity) == .soonWithoutTokens)
+            #expect(snapshot.text.contains("grants     not counted in time\n"))
+            #expect(snapshot.text.contains("due        not counted in time\n"))
+            #expect(snapshot.text.contains("\(key) seals tokens that were not counted in time\n"))
+            let json = try #require(JSONValue.object(in: snapshot.json.bytes)?.object)
+            #expect(json["due"] == .null && json["grants"]?.object?["total"] == .null)
+            let checks = await Doctor(context: context).recordChecks(of: store)
+            #expect(checks.allSatisfy { $0.severity != .fault })
+            #expect(checks.contains { $0.finding.contains("counts_timed_out") })
+            await store.close()
+        }
+    }
+
     @Test("an alarm about a client id ends when its last grant has moved to another, whoever raised it")
     func alarmOfMovedClient() async throws {
         try await OperatorFixture.with { fixture in

@@ -415,6 +415,27 @@ struct FindingTests {
         #expect(!findings.contains { $0.text.contains("give it") })
     }
 
+    @Test("What was not counted in time is a concern, the effect of an old transaction, and says nothing of the grants")
+    func timedOutCounts() {
+        let found = Self.observed {
+            $0.grants = .empty
+            $0.timedOutCounts = [.grants]
+            $0.oldestTransaction = Self.transaction(age: .seconds(7_800))
+            $0.process.alarms = [Self.alarm(.grantRefused, client: "c"), Self.alarm(.unknownAnswer)]
+        }.findings
+        #expect(Set(found.map(\.kind)) == ["old_transaction", "counts_timed_out", "grant_refused", "unknown_answer"])
+        #expect(found.first { $0.kind == "counts_timed_out" }?.cause == "old_transaction")
+        #expect(found.severity == .soon)
+        let withoutWorker = Self.observed {
+            $0.grants = .empty
+            $0.timedOutCounts = [.grants]
+            $0.workers = []
+        }.findings
+        #expect(withoutWorker.first?.text.contains("grants due: not counted") == true)
+        #expect(withoutWorker.severity == .now, "services might ask for tokens")
+        #expect(Self.observed { $0.timedOutCounts = [.rows, .tokens] }.findings.severity == .tomorrow)
+    }
+
     @Test("No concern sends the reader of the status to the status")
     func commands() {
         for kind in Finding.Kind.allCases {

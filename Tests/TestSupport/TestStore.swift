@@ -17,6 +17,7 @@ package final class TestStore: SQLStore {
         var isReadOnly = false
         var rescheduleFailures = 0
         var hasEndlessRetries = false
+        var countsTimeOut = false
         var hasHiddenGrants = false
         var lookError: StoreError?
         var beforeClaim: @Sendable (_ number: Int) async -> Void = { _ in }
@@ -76,6 +77,24 @@ package final class TestStore: SQLStore {
     private func refuseIfReadOnly() throws(StoreError) {
         let isReadOnly = state.withLock(\.isReadOnly)
         guard !isReadOnly else { throw StoreError(.readOnly, "the test says so") }
+    }
+
+    /// Makes every count fail as on a PostgreSQL server that ends it at its limit.
+    package func timeOutCounts() {
+        state.withLock { $0.countsTimeOut = true }
+    }
+
+    private func refuseCount(_ statements: [SQLStatement], by reader: SQLReader) throws(StoreError) {
+        guard state.withLock(\.countsTimeOut) else { return }
+        let isCount =
+            switch reader {
+            case .survey, .wholeTable: true
+            case .single, .scan: statements.contains { $0.query.name == Self.scanQueries.dueClients.name }
+            }
+        guard isCount else { return }
+        var error = StoreError(.busy, "canceling statement due to statement timeout")
+        error.sqlState = "57014"
+        throw error
     }
 
     /// Makes pages empty until a full look is finished, which fails with the given code.
@@ -198,7 +217,8 @@ extension TestStore {
         by reader: SQLReader,
         _ read: @escaping @Sendable (_ position: Int, _ row: inout SQLiteRow) throws(StoreError) -> Element
     ) async throws(StoreError) -> [Element] {
-        try await database.rows(statements, by: reader, read)
+        try refuseCount(statements, by: reader)
+        return try await database.rows(statements, by: reader, read)
     }
 
     package func change<Element: Sendable>(

@@ -101,7 +101,7 @@ extension CommandContext {
 
 extension ExitCode {
     /// The exit code of `status`.
-    fileprivate init(_ severity: Severity?) {
+    init(_ severity: Severity?) {
         self =
             switch severity {
             case nil: .success
@@ -150,14 +150,15 @@ extension StatusSnapshot {
         func oldest(for span: Duration?) -> String { span.map { ", the oldest for \($0.inTwoUnits)" } ?? "" }
         let states = statesInUse.isEmpty ? "" : ": " + statesInUse.joined(separator: ", ")
         write("at", [at.iso8601Seconds])
-        write("grants", ["\(grants.grants)\(states)"])
+        func counted(_ text: String) -> String { areGrantsCounted ? text : "not counted in time" }
+        write("grants", [counted("\(grants.grants)\(states)")])
         let reasons = grants.retryingByReason.map { "\($0.count) \($0.reason)" }
         if !reasons.isEmpty { write("retrying", [reasons.joined(separator: ", ")]) }
         let expired = "\(grants.expired.count) connected grants without a valid access token"
-        write("expired", [expired + oldest(for: grants.expired.oldest.map { at - $0 })])
-        write("due", ["\(grants.due)\(oldest(for: grants.lateness(at: at)))"])
-        write("ending", ["\(grants.refreshTokensEnding) refresh tokens within three days"])
-        write("idle", ["\(grants.idle) connected grants without a refresh for five months"])
+        write("expired", [counted(expired + oldest(for: grants.expired.oldest.map { at - $0 }))])
+        write("due", [counted("\(grants.due)\(oldest(for: grants.lateness(at: at)))")])
+        write("ending", [counted("\(grants.refreshTokensEnding) refresh tokens within three days")])
+        write("idle", [counted("\(grants.idle) connected grants without a refresh for five months")])
         write(
             "clients",
             clients.flatMap { [$0.sentence] + $0.failureSentences(at: at) },
@@ -169,7 +170,8 @@ extension StatusSnapshot {
         }
         write("workers", workers, otherwise: "none running")
         let keys = keyCounts.map { key in
-            "\(key.id) \(key.isInRing == false ? "IS NOT IN THE RING, " : "")seals \(key.tokens.counted("token"))"
+            let tokens = key.tokens?.counted("token") ?? "tokens that were not counted in time"
+            return "\(key.id) \(key.isInRing == false ? "IS NOT IN THE RING, " : "")seals \(tokens)"
         }
         write("keys", keys, otherwise: "nothing is sealed yet")
         let schema = schema.map { ", schema \($0)" } ?? ""
@@ -206,7 +208,8 @@ extension StatusSnapshot {
     }
 
     private var facts: [(name: String, text: String)] {
-        var facts = [(name: "grants", text: statesInUse.isEmpty ? "none" : statesInUse.joined(separator: ", "))]
+        let states = statesInUse.isEmpty ? "none" : statesInUse.joined(separator: ", ")
+        var facts = [(name: "grants", text: areGrantsCounted ? states : "not counted in time")]
         for client in clients {
             let reason = client.breakerReason.map { " (\($0))" } ?? ""
             let wave = client.isWave ? ", in a wave of refusals" : ""

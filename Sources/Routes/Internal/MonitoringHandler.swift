@@ -155,7 +155,7 @@ package struct MonitoringHandler: Sendable {
             }
             line.object("backlog") { backlog in
                 backlog.field("waiting", waiting)
-                if let grants = snapshot?.grants {
+                if let grants = snapshot?.countedGrants {
                     backlog.field("overdue", grants.due)
                     backlog.field("oldest_overdue_seconds", (grants.lateness(at: now) ?? .zero).inSeconds)
                 }

@@ -268,7 +268,7 @@ extension MonitoringHandler {
             droppedLines: metrics.droppedLines,
             inFlight: await engine.inFlight,
             waiting: await engine.waiting,
-            grants: fresh?.grants,
+            grants: fresh?.countedGrants,
             clients: clients,
             commits: await engine.commitDurations,
             notices: fresh?.notices,

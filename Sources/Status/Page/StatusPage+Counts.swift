@@ -8,7 +8,7 @@ import Telemetry
 extension StatusPage {
     var grantsSection: HTML {
         section("Grants", id: "grants") {
-            if let grants = snapshot?.grants {
+            if let grants = snapshot?.countedGrants {
                 table(
                     "\(Self.count(grants.grants, "grant")) in all, \(Self.number(grants.connected)) connected.",
                     className: "compact",
@@ -22,6 +22,8 @@ extension StatusPage {
                     }
                 )
                 facts(of: grants)
+            } else if snapshot != nil {
+                unknown("The database did not count them in time.")
             } else {
                 unknown("The database cannot be asked.")
             }

@@ -186,7 +186,7 @@ extension StoreError {
     }
 
     /// `true` if the server has ended a statement at its limit.
-    var isTimeout: Bool { sqlState == "57014" }
+    package var isTimeout: Bool { sqlState == "57014" }
 
     /// `true` if the server's code says that the transaction has not taken place.
     ///

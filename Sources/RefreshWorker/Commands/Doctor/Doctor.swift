@@ -72,13 +72,15 @@ struct Doctor: Sendable {
         return checks.map { $0.named("spill files") }
     }
 
-    /// Looks for findings in the stored state, as `status` does.
+    /// Looks for findings in the stored state, as `status` does, and counts the grants.
     ///
     /// Findings are warnings, because the daemon starts in spite of them.
-    func statusChecks(of store: any Store) async throws -> [Check] {
+    func statusChecks(of store: any Store) async throws -> (grants: GrantStatistics?, checks: [Check]) {
         let snapshot = try await context.statusSnapshot(from: store, includesSlowParts: false)
-        return Self.checks(of: snapshot.findings) + Self.eventChecks(of: snapshot)
+        let checks =
+            Self.checks(of: snapshot.findings) + Self.eventChecks(of: snapshot)
             + Self.lossChecks(of: snapshot.grants)
+        return (snapshot.countedGrants, checks)
     }
 
     /// Says if no security event ever came: not a finding, because many apps do not use them.

@@ -18,38 +18,30 @@ extension CommandContext {
         includesSlowParts: Bool = true
     ) async throws -> StatusSnapshot {
         var snapshot = StatusSnapshot(at: time.now)
-        let leaseTime = try await store.leaseTime()
-        // The health of a client id stays when its last grant has moved or ended.
-        let inUse = Set(try await store.clientsWithDueTimes())
-        let configured = Set(configuration.allClientIDs)
-        let stored = try await store.clientHealth().filter { inUse.union(configured).contains($0.key) }
-        snapshot.clients = configured.union(stored.keys).sorted().map { id in
-            ClientStatus(
-                id: id,
-                stored: stored[id],
-                maxRate: configuration.maxRate,
-                at: leaseTime,
-                wallClock: snapshot.at
-            )
-        }
-        snapshot.clientsInUse = inUse
         let workers = try await store.liveWorkers()
+        snapshot.workers = workers
         snapshot.process = process
         snapshot.process.add(try await PublishedAlarms.read(from: store, living: workers, at: snapshot.at))
-        snapshot.grants = try await store.grantStatistics(at: snapshot.at)
-        snapshot.workers = workers
+        snapshot.oldestTransaction = try await store.oldestTransaction()
         snapshot.activity = try await RecentActivity.read(from: store)
         snapshot.lastPassAt = try await NotedTime.lastPass.read(from: store)
         snapshot.deletionClock = try await store.deletionClock(by: time)
+        snapshot.movedTo = try await store.movedTo
+        let inUse = try await count(.grants, in: &snapshot) { Set(try await store.clientsWithDueTimes()) }
+        try await addClients(inUse: inUse, to: &snapshot, from: store)
+        if inUse != nil {
+            let now = snapshot.at
+            let grants = try await count(.grants, in: &snapshot) { try await store.grantStatistics(at: now) }
+            snapshot.grants = grants ?? .empty
+        }
         snapshot.incidents = store.pendingIncidents()
         if includesSlowParts {
-            snapshot.keysInUse = try await store.keysInUse()
-            if let problem = try await store.grantRowProblem() { snapshot.incidents.append(.rowsLost(problem)) }
+            snapshot.keysInUse = try await count(.tokens, in: &snapshot) { try await store.keysInUse() } ?? [:]
+            let problem = try await count(.rows, in: &snapshot) { try await store.grantRowProblem() }
+            if let problem = problem ?? nil { snapshot.incidents.append(.rowsLost(problem)) }
         }
         addKeyRing(to: &snapshot)
         try await addDatabase(to: &snapshot, asksServer: includesSlowParts)
-        snapshot.oldestTransaction = try await store.oldestTransaction()
-        snapshot.movedTo = try await store.movedTo
         snapshot.spilledFiles = await spilledFiles()
         // Another configuration can be that of another installation.
         if configuration.configurationFile.map(Installation.isFile) == true {
@@ -61,6 +53,46 @@ extension CommandContext {
             snapshot.lastSecurityEventAt = try await NotedTime.lastSecurityEvent.read(from: store)
         }
         return snapshot
+    }
+
+    /// Returns what a count says, or notes that the database did not finish it in time.
+    private func count<Value>(
+        _ count: StatusSnapshot.Count,
+        in snapshot: inout StatusSnapshot,
+        _ body: () async throws -> Value
+    ) async throws -> Value? {
+        do {
+            return try await body()
+        } catch let error as StoreError where error.isTimeout {
+            diagnostics.debug("a count timed out", ["count": count.rawValue, "error": error.message])
+            snapshot.timedOutCounts.insert(count)
+            return nil
+        }
+    }
+
+    /// Adds the client ids that are configured or have grants.
+    ///
+    /// The health of a client id stays when its last grant has moved or ended. If `inUse` is unknown, all are shown.
+    private func addClients(
+        inUse: Set<String>?,
+        to snapshot: inout StatusSnapshot,
+        from store: any Store
+    ) async throws {
+        let leaseTime = try await store.leaseTime()
+        let configured = Set(configuration.allClientIDs)
+        let stored = try await store.clientHealth().filter { health in
+            inUse.map { $0.union(configured).contains(health.key) } ?? true
+        }
+        snapshot.clients = configured.union(stored.keys).sorted().map { id in
+            ClientStatus(
+                id: id,
+                stored: stored[id],
+                maxRate: configuration.maxRate,
+                at: leaseTime,
+                wallClock: snapshot.at
+            )
+        }
+        snapshot.clientsInUse = inUse
     }
 
     /// Adds the ring's keys.
