@@ -6,13 +6,11 @@ kept an earlier answer from being stored.
 """
 
 import json
-import os
-import pathlib
-import shutil
 import subprocess
 
 from expectations import wait_for
 from integrity import damage
+from wrong_clock import build as build_wrong_clock
 
 LEASE = 30  # seconds, of RefreshEngine.swift
 STORE_TIMEOUT = 10  # seconds that one call of the store may take, of PostgresStore.swift
@@ -150,13 +148,8 @@ class HeldLock:
 
 
 def wrong_clock(fixture):
-    """The library that makes a worker's clocks wrong (LD_PRELOAD), built by the compiler of the Swift toolchain."""
-    swift = shutil.which(os.environ.get("SWIFT", "swift")) or "/opt/swift/usr/bin/swift"
-    compiler = shutil.which("clang") or pathlib.Path(os.path.realpath(swift)).with_name("clang")
-    source = pathlib.Path(__file__).resolve().parent / "wrong_clock.c"
-    library = fixture.folder / "wrong_clock.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O", "-o", library, source], check=True, timeout=60)
-    return str(library)
+    """The library that makes a worker's clocks wrong (LD_PRELOAD)."""
+    return build_wrong_clock(fixture.folder)
 
 
 class Clocks:

@@ -183,12 +183,7 @@ class Trial:
 
     def metrics(self):
         """The events in all metrics logs of the trial."""
-        events = []
-        for path in sorted(self.folder.glob("metrics-*.jsonl")):
-            for line in path.read_text(errors="replace").splitlines():
-                with contextlib.suppress(ValueError):
-                    events.append(json.loads(line))
-        return events
+        return [event for path in sorted(self.folder.glob("metrics-*.jsonl")) for event in read_events(path)]
 
     def stored(self):
         """The stored grants by user, as lines of `grants export`."""
@@ -197,6 +192,15 @@ class Trial:
 
     def note(self, text):
         self.notes.append(text)
+
+
+def read_events(path):
+    """The events in a metrics log, without a line that is not complete."""
+    events = []
+    for line in path.read_text(errors="replace").splitlines():
+        with contextlib.suppress(ValueError):
+            events.append(json.loads(line))
+    return events
 
 
 class Worker:
@@ -218,6 +222,11 @@ class Worker:
 
     def text(self):
         return self.metrics.read_text(errors="replace")
+
+    def refreshed(self):
+        """The grants that it has refreshed, each as often as it was."""
+        return [event["grant"] for event in read_events(self.metrics)
+                if event["event"] == "refresh" and event["outcome"] == "refreshed"]
 
     def wait(self, seconds):
         """Waits for the end of the process; returns its exit code, or `None` if it still runs."""

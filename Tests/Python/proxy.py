@@ -1,5 +1,6 @@
 """The network between a worker and its database, and ways for it to fail."""
 
+import select
 import selectors
 import socket
 import struct
@@ -35,10 +36,19 @@ class Proxy(threading.Thread):
             self.passes = set(what)
 
     def reset(self):
-        """Ends every connection with a reset on both sides."""
+        """Ends every connection with a reset on both sides, also those that wait to be accepted."""
         with self.lock:
             for client in list(self.clients):
                 self.end(client)
+            while select.select([self.listener], [], [], 0)[0]:
+                self.abort(self.listener.accept()[0])
+
+    @staticmethod
+    def abort(end):
+        """If it is closed with a linger time of zero, a TCP socket sends a reset."""
+        if end.family == socket.AF_INET:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        end.close()
 
     def close(self):
         self.ended = True
@@ -103,7 +113,4 @@ class Proxy(threading.Thread):
             self.selector.unregister(end)
             del self.others[end]
             self.clients.discard(end)
-            if end.family == socket.AF_INET:
-                # If it is closed with a linger time of zero, a TCP socket sends a reset.
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            end.close()
+            self.abort(end)
