@@ -263,6 +263,22 @@ struct WaveTests {
         }
     }
 
+    @Test("A grant that never worked is in doubt for ten minutes if refusals are unusual, and is not counted")
+    func unprovenGrantOfKnownClient() throws {
+        var fixture = RulesFixture()
+        for _ in 0..<600 {
+            for _ in 0..<20 { fixture.health.recordAnswer(isRefusal: false, at: fixture.now) }
+            fixture.advance(by: .seconds(60))
+        }
+        var grant = try Sample.grant(isProven: false)
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
+        fixture.advance(by: .seconds(300))
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
+        #expect(fixture.health.level(at: fixture.now) == .usual && !fixture.health.recentAnswers.answers.contains(true))
+        fixture.advance(by: .seconds(600))
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
+    }
+
     @Test("A grant in doubt does not end while another worker can hold the answer that spent its token")
     func answerElsewhere() throws {
         var fixture = RulesFixture()
