@@ -106,8 +106,9 @@ struct DecisionContext: Sendable {
     /// compared too.
     var isCurrent: Bool {
         let attempt = result.attempt
-        return grant.generation == attempt.generation
-            && (attempt.refreshToken == nil || !result.answer.containsTokens || grant.holds(attempt.refreshToken))
+        guard grant.generation == attempt.generation else { return false }
+        guard result.answer.containsTokens, let sent = attempt.refreshToken else { return true }
+        return grant.holds(sent)
     }
 
     /// Returns a decision that stores the grant with a change, and the health.

@@ -42,14 +42,13 @@ extension RefreshRules {
 
     private func backOffDelay(_ context: DecisionContext, isUnderstood: Bool) -> Duration {
         let failures = failuresThatCount(context)
-        let remainingLife = context.grant.accessToken.map { $0.expiresAt - context.now }
-        guard !isUnderstood else {
-            return backOff.delay(failures: failures, remainingLife: remainingLife, jitter: context.jitter)
+        if isUnderstood {
+            return backOff.delay(failures: failures, remainingLife: context.remainingLife, jitter: context.jitter)
         }
         return backOff.delayForUnknown(
             failures: failures,
-            failingFor: context.grant.failingSince.map { context.now - $0 } ?? .zero,
-            remainingLife: remainingLife,
+            failingFor: context.failingFor,
+            remainingLife: context.remainingLife,
             jitter: context.jitter
         )
     }
@@ -58,9 +57,8 @@ extension RefreshRules {
     ///
     /// The end of an outage clears the count for all grants: a failure by chance soon after it counts as a first one.
     private func failuresThatCount(_ context: DecisionContext) -> Int {
-        let failingFor = context.grant.failingSince.map { context.now - $0 } ?? .zero
-        let outageEndedFor = context.health.outageEndedAt.flatMap { $0 <= context.now ? context.now - $0 : nil }
-        let countedFor = min(failingFor, outageEndedFor ?? failingFor)
+        var countedFor = context.failingFor
+        if let sinceOutage = context.timeSinceOutage { countedFor = min(countedFor, sinceOutage) }
         return min(context.grant.attempts + 1, backOff.failures(within: countedFor))
     }
 
@@ -77,31 +75,61 @@ extension RefreshRules {
     /// Waits for the key of a token that cannot be opened, but for a day at most if it is a revocation.
     func waitForKey(_ context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
-        let isTooLate = grant.revocationAskedAt.map { context.now - $0 >= Self.maximumRevocation } ?? false
-        if isTooLate {
+        let outcome: RefreshOutcome
+        if context.isRevocationOverdue {
+            outcome = .disconnected
             grant.finishRevocation()
         } else {
+            outcome = .unchanged
             grant.postpone(until: context.now + Self.retryUnreadableAfter, at: context.now)
         }
-        let text = "stored tokens cannot be opened with the key ring: put the missing key back, see `keys list`"
         return RefreshDecision(
-            outcome: isTooLate ? .disconnected : .unchanged,
+            outcome: outcome,
             grant: grant,
             health: context.health,
-            alarm: (kind: .unreadableToken, text: text)
+            alarm: (
+                kind: .unreadableToken,
+                text: "stored tokens cannot be opened with the key ring: put the missing key back, see `keys list`"
+            )
         )
     }
 
     /// Deletes the tokens after a revocation, and tries a failed one again for a day.
     func finishRevocation(_ failure: LookupError?, _ context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
-        guard let askedAt = grant.revocationAskedAt else { return context.decision(.void) }
-        if failure == nil || context.now - askedAt >= Self.maximumRevocation {
+        guard grant.revocationAskedAt != nil else { return context.decision(.void) }
+        if failure == nil || context.isRevocationOverdue {
             grant.finishRevocation()
         } else {
             let delay = backOff.delay(failures: grant.attempts + 1, remainingLife: nil, jitter: context.jitter)
             grant.postponeRevocation(until: context.now + delay, at: context.now)
         }
         return RefreshDecision(outcome: .disconnected, grant: grant, health: context.health)
+    }
+}
+
+extension DecisionContext {
+    /// The remaining life of the stored access token, which is not positive if it has expired.
+    fileprivate var remainingLife: Duration? {
+        guard let accessToken = grant.accessToken else { return nil }
+        return accessToken.expiresAt - now
+    }
+
+    fileprivate var failingFor: Duration {
+        guard let failingSince = grant.failingSince else { return .zero }
+        return now - failingSince
+    }
+
+    /// The time since the endpoint's last outage ended.
+    fileprivate var timeSinceOutage: Duration? {
+        // An end in the future was stored before the clock was set back.
+        guard let endedAt = health.outageEndedAt, endedAt <= now else { return nil }
+        return now - endedAt
+    }
+
+    /// `true` if a revocation was retried for so long that the tokens are deleted without it.
+    fileprivate var isRevocationOverdue: Bool {
+        guard let askedAt = grant.revocationAskedAt else { return false }
+        return now - askedAt >= RefreshRules.maximumRevocation
     }
 }

@@ -127,10 +127,8 @@ package struct RefreshRules: Sendable {
         // The fault that put it in doubt is over, as far as one answer shows.
         if context.grant.isInDoubt { context.health.unendedWaveAt = nil }
         let isQuick = DuePolicy.isQuick(tokens.accessToken, afterSuccessAt: context.grant.lastSuccessAt, at: now)
-        // The account was disabled while the request was in flight: an answer from before that does not lift it.
-        if context.grant.reason == .accountDisabled,
-            context.grant.lastAttemptAt != context.result.attempt.lastAttemptAt
-        {
+        if context.wasDisabledInFlight {
+            // An answer from before the account was disabled does not lift that.
             let events = context.grant.store(tokens, isQuick: isQuick, at: now)
             return RefreshDecision(outcome: .suspended, grant: context.grant, events: events, health: context.health)
         }
@@ -216,14 +214,27 @@ extension StoreTransaction {
         let attempt = result.attempt
         guard var grant = try grant(attempt.grant) else { return nil }
         guard result.answer.containsTokens, let sent = attempt.refreshToken ?? result.answer.rotated,
-            grant.generation < attempt.generation
-                || grant.generation == attempt.generation && attempt.refreshToken != nil && !grant.holds(sent),
-            grant.reason != .userDeleted, let answeredAt = result.answeredAt,
-            try [lastConnection(of: grant.id), grant.lastSuccessAt, grant.endedByUserAt]
-                .allSatisfy({ $0.map { $0 <= answeredAt } ?? true })
+            grant.isRestored(fromBefore: attempt, sent: sent), try isNewest(result, of: grant)
         else { return grant }
         grant.advance(to: attempt.generation, refreshToken: sent, clientID: attempt.clientID)
         return grant
+    }
+
+    /// `true` if nothing has happened to the grant since the answer arrived.
+    private func isNewest(_ result: RefreshResult, of grant: Grant) throws -> Bool {
+        guard grant.reason != .userDeleted, let answeredAt = result.answeredAt else { return false }
+        let events = [try lastConnection(of: grant.id), grant.lastSuccessAt, grant.endedByUserAt]
+        return events.compactMap(\.self).allSatisfy { $0 <= answeredAt }
+    }
+}
+
+extension Grant {
+    /// `true` if the grant is from a backup that was made before the attempt.
+    ///
+    /// The token of a user who signs in again after the restore can get the number of the one that was sent.
+    fileprivate func isRestored(fromBefore attempt: RefreshAttempt, sent: RefreshToken) -> Bool {
+        if generation < attempt.generation { return true }
+        return generation == attempt.generation && attempt.refreshToken != nil && !holds(sent)
     }
 }
 
@@ -240,7 +251,8 @@ extension Grant {
     ///
     /// Not `since`: a grant that was disconnected already keeps that.
     var endedByUserAt: Timestamp? {
-        wasEndedByUser || revocationAskedAt != nil ? lastAttemptAt ?? since : nil
+        guard wasEndedByUser || revocationAskedAt != nil else { return nil }
+        return lastAttemptAt ?? since
     }
 }
 
@@ -252,16 +264,11 @@ extension RefreshRules {
     /// has been replaced since is recognised by its claim.
     func outcomeIfStored(_ context: DecisionContext) -> RefreshOutcome? {
         guard !context.holdsLease else { return nil }
-        let (grant, attempt) = (context.grant, context.result.attempt)
-        let holdsRotated =
-            context.result.answer.rotated.map { rotated in
-                grant.refreshToken?.sealed == rotated.sealed
-                    || grant.hasStoredRotation(by: attempt.claim, ofGeneration: attempt.generation)
-            } ?? false
         switch context.result.answer {
         case .granted(let tokens):
-            return holdsRotated || grant.accessToken?.sealed == tokens.accessToken.sealed ? .refreshed : nil
-        case .flawed: return holdsRotated ? .retrying : nil
+            let holdsAccessToken = context.grant.accessToken?.sealed == tokens.accessToken.sealed
+            return holdsAccessToken || context.hasStoredRotatedToken ? .refreshed : nil
+        case .flawed: return context.hasStoredRotatedToken ? .retrying : nil
         case .failed, .nothingToSend, .unreadable, .revocation: return nil
         }
     }
@@ -276,14 +283,11 @@ extension RefreshRules {
     /// If the user has disconnected since A sent it, the successor is the token to revoke.
     func decideLate(_ context: inout DecisionContext) -> RefreshDecision {
         guard let rotated = context.result.answer.rotated else { return context.decision(.void) }
-        let (attempt, grant) = (context.result.attempt, context.grant)
-        let isWanted =
-            grant.revocationAskedAt == nil && !grant.wasEndedByUser
-            && (grant.holds(attempt.refreshToken) || grant.wasEndedByAnswer(to: attempt.generation))
         switch context.result.answer {
-        case .granted(let tokens) where isWanted: return accept(tokens, &context)
-        case .flawed where isWanted: return context.decision(.lostLease) { $0.rotate(to: rotated, at: context.now) }
-        case _ where grant.wasEndedByRequest(during: attempt.generation):
+        case .granted(let tokens) where context.wantsLateToken: return accept(tokens, &context)
+        case .flawed where context.wantsLateToken:
+            return context.decision(.lostLease) { $0.rotate(to: rotated, at: context.now) }
+        case _ where context.grant.wasEndedByRequest(during: context.result.attempt.generation):
             return context.decision(.void) { $0.revoke(rotated: rotated, at: context.now) }
         default:
             let dropped = context.health.rate.recordDroppedToken(at: context.now)
@@ -298,5 +302,25 @@ extension RefreshRules {
             )
             return decision
         }
+    }
+}
+
+extension DecisionContext {
+    /// `true` if the account was disabled while the request was in flight.
+    fileprivate var wasDisabledInFlight: Bool {
+        grant.reason == .accountDisabled && grant.lastAttemptAt != result.attempt.lastAttemptAt
+    }
+
+    /// `true` if the rotated token of the answer is stored, or was until another replaced it.
+    fileprivate var hasStoredRotatedToken: Bool {
+        guard let rotated = result.answer.rotated else { return false }
+        if grant.refreshToken?.sealed == rotated.sealed { return true }
+        return grant.hasStoredRotation(by: result.attempt.claim, ofGeneration: result.attempt.generation)
+    }
+
+    /// `true` if the answer's rotated token continues the stored one, or the one whose refusal ended the grant.
+    fileprivate var wantsLateToken: Bool {
+        if grant.revocationAskedAt != nil || grant.wasEndedByUser { return false }
+        return grant.holds(result.attempt.refreshToken) || grant.wasEndedByAnswer(to: result.attempt.generation)
     }
 }
