@@ -55,9 +55,8 @@ package struct NoticeDispatcher: Sendable {
     package func deliverDue() async throws -> Int {
         var posted = 0
         while !Task.isCancelled {
-            guard try await store.nextNoticeAt().map({ $0 <= time.now }) ?? false,
-                try await store.claimNotices(owner: workerName, for: Self.leaseSpan)
-            else { break }
+            guard let nextAt = try await store.nextNoticeAt(), nextAt <= time.now else { break }
+            guard try await store.claimNotices(owner: workerName, for: Self.leaseSpan) else { break }
             let notices = try await store.dueNotices(at: time.now, atMost: Self.batchSize)
             guard !notices.isEmpty else { break }
             try await withThrowingDiscardingTaskGroup { group in

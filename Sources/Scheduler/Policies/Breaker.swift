@@ -142,7 +142,8 @@ package struct Breaker: Hashable, Sendable {
     }
 
     private func permits(at now: BootInstant, after nextProbe: BootInstant, within span: Duration) -> Permission {
-        now >= nextProbe || nextProbe.isBeyond(span, after: now) ? .probeDue : .wait(until: nextProbe)
+        if now >= nextProbe || nextProbe.isBeyond(span, after: now) { return .probeDue }
+        return .wait(until: nextProbe)
     }
 }
 
@@ -258,7 +259,7 @@ extension Breaker {
     init(_ body: JSONValue?) {
         self.init()
         guard let body, let word = body["state"]?.string else { return }
-        let reason = body["code"]?.string.map { Reason.clientFault($0) } ?? .endpointFailing
+        let reason: Reason = if let code = body["code"]?.string { .clientFault(code) } else { .endpointFailing }
         let since = body["since"]?.instant ?? BootInstant(milliseconds: 0)
         let nextProbe = body["next_probe"]?.instant ?? BootInstant(milliseconds: 0)
         let probes = body["probes"]?.boundedCount ?? 0

@@ -76,10 +76,11 @@ package enum DuePolicy {
         let due = max(due(obtainedAt: obtainedAt, expiresAt: expiresAt, phase: phase), now + shortestWait)
         let excess = quickRefreshes - quickRefreshesAllowed
         guard excess > 0 else { return due }
-        let slowed = now + slowedWait.cap(failures: excess)
+        var slowed = now + slowedWait.cap(failures: excess)
         let latest = obtainedAt + maximumWait(lifetime: expiresAt - obtainedAt)
         // Even a slowed grant is refreshed before its live token expires: one refresh per period cannot become a loop.
-        return max(due, latest >= due ? min(slowed, latest) : slowed)
+        if latest >= due { slowed = min(slowed, latest) }
+        return max(due, slowed)
     }
 
     /// `true` if a refresh came so soon after the previous one that the schedule cannot have asked for it, or brought

@@ -89,7 +89,8 @@ package struct Pacer: Sendable {
 
     /// Returns the instant of the last refill, or `now` if it is in the future, because the clock was set back since.
     private func lastRefill(at now: BootInstant) -> BootInstant? {
-        refilledAt.map { $0.isBeyond(.zero, after: now) ? now : $0 }
+        guard let refilledAt else { return nil }
+        return refilledAt.isBeyond(.zero, after: now) ? now : refilledAt
     }
 
     /// Returns the content of the bucket: it fills at the pace, but not during a pause.
@@ -126,10 +127,10 @@ extension Pacer {
         /// Returns the limits without those that are further ahead than they can be, because the clock was set back
         /// since.
         func plausible(at now: BootInstant) -> Limits {
-            Limits(
-                cut: cut.flatMap { $0.at.isBeyond(.zero, after: now) ? nil : $0 },
-                pausedUntil: pausedUntil.flatMap { $0.isBeyond(Pacer.maximumPause, after: now) ? nil : $0 }
-            )
+            var limits = self
+            if let cut, cut.at.isBeyond(.zero, after: now) { limits.cut = nil }
+            if let pausedUntil, pausedUntil.isBeyond(Pacer.maximumPause, after: now) { limits.pausedUntil = nil }
+            return limits
         }
     }
 
@@ -169,7 +170,8 @@ extension Pacer {
 
     /// `true` while a pause that the endpoint asked for lasts.
     package func isPaused(at now: BootInstant) -> Bool {
-        limits.plausible(at: now).pausedUntil.map { now < $0 } ?? false
+        guard let pausedUntil = limits.plausible(at: now).pausedUntil else { return false }
+        return now < pausedUntil
     }
 
     /// Records a throttling answer: halves the ceiling, and pauses if the answer says for how long.

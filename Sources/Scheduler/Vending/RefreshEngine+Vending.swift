@@ -47,18 +47,14 @@ extension RefreshEngine {
             case .committed(let finished):
                 guard let result = finished.result, let decision = finished.decision else { continue }
                 if case .unreadable(let error) = result.answer { throw VendingError.unreadable(error) }
-                isAfterRefresh = isAfterRefresh || decision.isRefreshed
+                if decision.isRefreshed { isAfterRefresh = true }
                 // A grant that was refreshed, has changed or has ended is decided about again.
-                guard !decision.isRefreshed, !decision.isVoid, let grant = decision.grant, grant.state.isConnected
-                else { continue }
-                // A refusal in doubt has not ended the grant, so its code would say too much.
-                let isInDoubt = GrantReason.mustNotComeEarly.contains(grant.reason)
-                let reason = isInDoubt ? grant.reason.rawValue : result.code
-                return try serveOldToken(of: grant, insteadOf: rejected, reason: reason)
+                guard let failed = decision.grantThatFailed else { continue }
+                return try serveOldToken(of: failed, insteadOf: rejected, reason: failed.code(after: result))
             case .handledElsewhere:
                 reason = VendReason.claimedElsewhere.rawValue
                 guard let current = try await waitForOtherWorker(grant, until: end) else { continue }
-                isAfterRefresh = isAfterRefresh || current.accessToken != grant.accessToken
+                if current.accessToken != grant.accessToken { isAfterRefresh = true }
                 guard current.attempts <= grant.attempts else {
                     return try serveOldToken(of: current, insteadOf: rejected, reason: current.reason.rawValue)
                 }
@@ -162,6 +158,23 @@ extension RefreshEngine {
             guard let lease = current?.lease, lease.isLive(at: try await store.leaseTime()) else { break }
         }
         return current
+    }
+}
+
+extension RefreshDecision {
+    /// The grant if its refresh failed and can succeed later.
+    fileprivate var grantThatFailed: Grant? {
+        guard !isRefreshed, !isVoid, let grant, grant.state.isConnected else { return nil }
+        return grant
+    }
+}
+
+extension Grant {
+    /// The code that a caller gets after a refresh that failed.
+    ///
+    /// A refusal in doubt has not ended the grant, so its own code would say too much.
+    fileprivate func code(after result: RefreshResult) -> String {
+        GrantReason.mustNotComeEarly.contains(reason) ? reason.rawValue : result.code
     }
 }
 

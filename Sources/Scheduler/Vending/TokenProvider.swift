@@ -55,9 +55,8 @@ package struct TokenProvider: Sendable {
     ///
     /// Only the first refusal of a grant is undone, and only if no user, operator or event ended the grant too.
     package func recallTimeLeft(ofUser userID: String) async throws -> Duration? {
-        guard let grant = try await store.grant(ofUser: userID), grant.canBeRecalled,
-            time.now - grant.since < ClientHealth.recallSpan
-        else { return nil }
+        guard let grant = try await store.grant(ofUser: userID), grant.canBeRecalled else { return nil }
+        guard time.now - grant.since < ClientHealth.recallSpan else { return nil }
         let stored = try await store.clientHealth()[grant.clientID]
         return ClientHealth(stored: stored, epoch: "").recallTimeLeft(of: grant.id, at: time.now)
     }
@@ -208,7 +207,8 @@ enum VendDecision: Hashable, Sendable {
         guard grant.state.isConnected else { return .refuse }
         guard storesRejectedToken else { return make(for: grant, minimumLife: .zero, at: now) }
         guard grant.refreshToken != nil else { return .refuse }
-        return pauseLeft(of: grant, at: now).map { .wait($0) } ?? .refresh
+        guard let pause = pauseLeft(of: grant, at: now) else { return .refresh }
+        return .wait(pause)
     }
 
     /// `true` if an attempt at the grant has only just failed: repeated calls must not cause a call to Google each
@@ -219,13 +219,13 @@ enum VendDecision: Hashable, Sendable {
 
     /// `true` if the grant was refreshed so often that a live token is served instead of another refresh.
     static func isRefreshedTooOften(_ grant: Grant, at now: Timestamp) -> Bool {
-        grant.quickRefreshes > DuePolicy.quickRefreshesAllowed && pauseLeft(of: grant, at: now) != nil
-            && remainingLife(of: grant, at: now) != nil
+        guard grant.quickRefreshes > DuePolicy.quickRefreshesAllowed else { return false }
+        return pauseLeft(of: grant, at: now) != nil && remainingLife(of: grant, at: now) != nil
     }
 
     /// Returns the pause, which lasts as long as the lease after a request with an unknown outcome.
     private static func pause(of grant: Grant) -> Duration {
-        if grant.lease?.isOfEndedRequest ?? false { return RefreshRules.maximumUnansweredWork }
+        if let lease = grant.lease, lease.isOfEndedRequest { return RefreshRules.maximumUnansweredWork }
         let excess = grant.quickRefreshes - DuePolicy.quickRefreshesAllowed
         return excess > 0 ? slowedPause.cap(failures: excess) : pause
     }

@@ -9,6 +9,12 @@ package struct ClientHealth: Hashable, Sendable {
     struct UnconfirmedEnd: Hashable, Sendable {
         var grant: GrantID
         var at: Timestamp
+
+        /// `true` if a wave that shows now undoes the end.
+        func canBeRecalled(at now: Timestamp) -> Bool {
+            // An end in the future was recorded before the clock was set back.
+            at <= now && now - at < ClientHealth.recallSpan
+        }
     }
 
     /// The largest number of grants that can be recalled.
@@ -67,16 +73,15 @@ package struct ClientHealth: Hashable, Sendable {
     mutating func recordEnd(of grant: GrantID, isConfirmed: Bool, at now: Timestamp) {
         rate.recordEnd(at: now)
         guard !isConfirmed else { return }
-        unconfirmedEnds.removeAll { now - $0.at >= Self.recallSpan || $0.at > now }
+        unconfirmedEnds.removeAll { !$0.canBeRecalled(at: now) }
         let kept = unconfirmedEnds.suffix(Self.maximumUnconfirmedEnds - 1)
         unconfirmedEnds = kept + [UnconfirmedEnd(grant: grant, at: now)]
     }
 
     /// The remaining time in which a wave can still undo the end of a grant, or `nil` if none can.
     func recallTimeLeft(of grant: GrantID, at now: Timestamp) -> Duration? {
-        guard let end = unconfirmedEnds.last(where: { $0.grant == grant }), end.at <= now else { return nil }
-        let left = end.at + Self.recallSpan - now
-        return left > .zero ? left : nil
+        guard let end = unconfirmedEnds.last(where: { $0.grant == grant }), end.canBeRecalled(at: now) else { return nil }
+        return end.at + Self.recallSpan - now
     }
 
     /// Removes and returns the grants to recall because a wave has shown.
@@ -84,7 +89,7 @@ package struct ClientHealth: Hashable, Sendable {
         guard !unconfirmedEnds.isEmpty else { return [] }
         defer { unconfirmedEnds = [] }
         rate.forgetEnds()
-        return unconfirmedEnds.filter { now - $0.at < Self.recallSpan && $0.at <= now }.map(\.grant)
+        return unconfirmedEnds.filter { $0.canBeRecalled(at: now) }.map(\.grant)
     }
 }
 
@@ -108,9 +113,9 @@ extension ClientHealth {
     /// Five failures and one success are an outage only if they took a while and no outage has ended shortly before.
     private func endsOutage(at now: Timestamp, _ instant: BootInstant) -> Bool {
         guard !breaker.endpointIsFailing else { return false }
-        let failedFor = failingSince.map { instant - $0 } ?? .zero
-        let endedLately = outageEndedAt.map { $0 <= now && now - $0 < Breaker.shortestRetryInterval } ?? false
-        return failedFor >= Breaker.shortestOutage && !endedLately
+        guard let failingSince, instant - failingSince >= Breaker.shortestOutage else { return false }
+        guard let outageEndedAt, outageEndedAt <= now else { return true }
+        return now - outageEndedAt >= Breaker.shortestRetryInterval
     }
 }
 
@@ -126,8 +131,7 @@ extension ClientHealth {
             let at = min(part.at, now)
             recentAnswers.append(successes: part.count)
             rate.record(successes: part.count, at: at)
-            // A later success might be in the health already, and one of a clock that has been set back since.
-            if provenSuccessAt.map({ $0 <= at || $0 > now }) ?? true {
+            if !hasProvenSuccess(after: at, until: now) {
                 provenSuccessAt = at
                 provenClientSecret = ClientSecretFingerprint(rawValue: part.clientSecret)
             }
@@ -136,6 +140,13 @@ extension ClientHealth {
         effect.breakerChange = breaker.succeeded()
         effect.endsOutage = recordOutage(wasFailing: wasFailing, at: now, instant)
         return effect
+    }
+
+    /// `true` if a success that came after `time` is known already.
+    private func hasProvenSuccess(after time: Timestamp, until now: Timestamp) -> Bool {
+        // A success in the future was recorded before the clock was set back.
+        guard let provenSuccessAt, provenSuccessAt <= now else { return false }
+        return provenSuccessAt > time
     }
 }
 
@@ -281,8 +292,8 @@ struct ConsecutiveRefusals: Hashable, Sendable {
         since = first
         count = min(count + 1, 1_000_000)
         if grants.count < Breaker.grantsToOpen, !grants.contains(grant.rawValue) { grants.append(grant.rawValue) }
-        return count >= Breaker.failuresToOpen && grants.count >= Breaker.grantsToOpen
-            && now - first >= Self.shortestSpan
+        guard count >= Breaker.failuresToOpen, grants.count >= Breaker.grantsToOpen else { return false }
+        return now - first >= Self.shortestSpan
     }
 }
 

@@ -37,7 +37,7 @@ package struct ClientStatus: Hashable, Sendable {
             }
         ceiling = pacer.ceiling(at: now)
         isSlowed = ceiling < pacer.maxRate
-        pause = pacer.isPaused(at: now) ? pacer.limits.pausedUntil.map { $0 - now } : nil
+        if let pausedUntil = pacer.limits.pausedUntil, pacer.isPaused(at: now) { pause = pausedUntil - now }
         isWave = health.level(at: wallClock) == .wave
         lastSuccessAt = health.provenSuccessAt
         failures = health.failures.filter { wallClock - $0.lastAt < ClientFailure.shownFor }
@@ -113,8 +113,9 @@ extension Grant {
     /// `true` if a refresh is due or was refused, or if services have no valid token.
     package func needsRefresh(at now: Timestamp) -> Bool {
         guard let dueAt else { return false }
-        let hasExpired = accessToken.map { $0.expiresAt <= now } ?? true
-        return dueAt <= now || hasExpired || state == .retrying
+        if dueAt <= now || state == .retrying { return true }
+        guard let accessToken else { return true }
+        return accessToken.expiresAt <= now
     }
 }
 
@@ -179,8 +180,14 @@ extension [ClientFailure] {
 
 extension ClientFailure {
     /// `true` if it is the endpoint's or the network's fault, or a limit, and not about a grant.
-    fileprivate var isOfEndpoint: Bool { status.map { $0 >= 500 || $0 == 429 } ?? true }
+    fileprivate var isOfEndpoint: Bool {
+        guard let status else { return true }
+        return status >= 500 || status == 429
+    }
 
     /// The status and the code, for people.
-    package var name: String { status.map { code == "http_\($0)" ? "HTTP \($0)" : "HTTP \($0) \(code)" } ?? code }
+    package var name: String {
+        guard let status else { return code }
+        return code == "http_\(status)" ? "HTTP \(status)" : "HTTP \(status) \(code)"
+    }
 }

@@ -80,7 +80,7 @@ package struct RefusalRate: Hashable, Sendable {
     }
 
     private mutating func beginBlockIfFull(_ minute: Int64) {
-        guard blocks.last.map({ $0.answers >= Self.answersPerBlock }) ?? true else { return }
+        if let last = blocks.last, last.answers < Self.answersPerBlock { return }
         blocks = blocks.suffix(1) + [Counts(since: minute)]
     }
 
