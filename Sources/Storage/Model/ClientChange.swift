@@ -14,7 +14,7 @@ package enum ClientChange: Hashable, Sendable {
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws -> ClientChange {
-        if grant.lease?.isLive(at: transaction.leaseTime) ?? false { return .inFlight }
+        if let lease = grant.lease, lease.isLive(at: transaction.leaseTime) { return .inFlight }
         var changed = grant
         let events = changed.changeClient(to: clientID, at: now)
         try transaction.update(changed)

@@ -117,8 +117,8 @@ extension Grant {
 
     /// `true` if the grant ended before `end`, nothing is left to revoke, and it still holds what can be forgotten.
     func isForgettable(endedBefore end: Timestamp) -> Bool {
-        state.endsRefreshes && since < end && revocationAskedAt == nil
-            && ![GrantReason.forgotten, .userDeleted].contains(reason)
+        guard state.endsRefreshes, since < end, revocationAskedAt == nil else { return false }
+        return reason != .forgotten && reason != .userDeleted
     }
 
     /// Deletes the tokens and the account, and keeps the id and the history.
@@ -161,7 +161,8 @@ extension Grant {
     /// `true` if the user ended the grant here while this version of the refresh token was in use, and nothing else has
     /// changed its tokens since.
     package func wasEndedByRequest(during generation: Int64) -> Bool {
-        state == .disconnected && [.userRequest, .userDeleted].contains(reason) && self.generation == generation + 1
+        guard state == .disconnected, self.generation == generation + 1 else { return false }
+        return reason == .userRequest || reason == .userDeleted
     }
 
     /// Throws if storing `next` in place of this grant would bring back deleted data.
@@ -293,18 +294,20 @@ package struct GrantEnding: Hashable, Sendable {
 
 extension Grant {
     /// `true` if the revocation of a token of the same account ends this grant, which is not to be revoked.
-    ///
-    /// A grant that Google ended an hour ago is dead already. A wave undoes only ends of the last ten minutes.
     fileprivate func isEnded(byRevocationFor clientID: String, at now: Timestamp) -> Bool {
-        let isAlive =
-            switch state {
-            case .active, .retrying, .suspended: true
-            // Google asks for the user, or the client id is wrong: the token itself might live.
-            case .reauthRequired: refreshToken != nil
-            case .disconnected: canBeRecalled && now - since < .seconds(3600)
-            }
-        return isAlive && revocationAskedAt == nil && !hasTokenOfAnotherAccount
-            && GoogleProject.isShared(self.clientID, clientID)
+        guard mightBeAlive(at: now), revocationAskedAt == nil, !hasTokenOfAnotherAccount else { return false }
+        return GoogleProject.isShared(self.clientID, clientID)
+    }
+
+    /// `true` if its refresh token might still work at Google.
+    private func mightBeAlive(at now: Timestamp) -> Bool {
+        switch state {
+        case .active, .retrying, .suspended: true
+        // Google asks for the user, or the client id is wrong: the token itself might live.
+        case .reauthRequired: refreshToken != nil
+        // A grant that Google ended an hour ago is dead already. A wave undoes only ends of the last ten minutes.
+        case .disconnected: canBeRecalled && now - since < .seconds(3600)
+        }
     }
 }
 
@@ -348,9 +351,8 @@ extension StoreTransaction {
     }
 
     private static func identifier(of token: Grant.RefreshToken?, in grant: GrantID, isSpent: Bool = false) -> String? {
-        token?.marks.map { marks in
-            prefix(of: grant) + (isSpent ? "spent:" : "") + Hexadecimal.encode(marks.digest.bytes)
-        }
+        guard let marks = token?.marks else { return nil }
+        return prefix(of: grant) + (isSpent ? "spent:" : "") + Hexadecimal.encode(marks.digest.bytes)
     }
 
     private static func prefix(of grant: GrantID) -> String { "\(Retention.leftTokenPrefix)\(grant):" }
@@ -368,6 +370,8 @@ package enum GoogleProject {
 
     /// Returns the number of a client id's project, or `nil` if the id has another form than Google's.
     package static func number(ofClientID clientID: String) -> Substring? {
-        clientID.firstIndex(of: "-").map { clientID[..<$0] }.flatMap { $0.isDecimalNumber ? $0 : nil }
+        guard let dash = clientID.firstIndex(of: "-") else { return nil }
+        let number = clientID[..<dash]
+        return number.isDecimalNumber ? number : nil
     }
 }

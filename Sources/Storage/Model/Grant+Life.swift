@@ -116,7 +116,7 @@ extension Grant {
     package mutating func store(_ tokens: RefreshedTokens, isQuick: Bool, at now: Timestamp) -> [GrantEvent] {
         var events = rotate(to: tokens.rotated, at: now)
         let token = tokens.accessToken.bounded(at: now)
-        if !(accessToken?.isNewer(than: token, at: now) ?? false) { accessToken = token }
+        if !holdsAccessToken(newerThan: token, at: now) { accessToken = token }
         if let digest = tokens.digest { issuedTokens.insert(digest, until: token.expiresAt, at: now) }
         // Most answers repeat the stored text, so equal texts are not parsed.
         if let scope = tokens.scope, scope != self.scope,
@@ -132,6 +132,11 @@ extension Grant {
         lastSuccessAt = now
         lastAttemptAt = now
         return events
+    }
+
+    private func holdsAccessToken(newerThan token: AccessToken, at now: Timestamp) -> Bool {
+        guard let accessToken else { return false }
+        return accessToken.isNewer(than: token, at: now)
     }
 
     /// Stores a refresh token that came with an answer, regardless of other faults of that answer.
@@ -170,7 +175,10 @@ extension Grant {
     private static let noClaim: Int64 = -1
 
     /// `true` if the stored refresh token came with an answer, and not from the app or an import.
-    var hasRotatedToken: Bool { rotationClaims.last.map { $0 != Self.noClaim } ?? false }
+    var hasRotatedToken: Bool {
+        guard let last = rotationClaims.last else { return false }
+        return last != Self.noClaim
+    }
 
     /// Records that the rotated refresh token of this claim's answer is stored.
     package mutating func recordRotation(by claim: Int64) {
@@ -232,12 +240,13 @@ extension Grant {
 
     /// Suspends the grant, because an administrator or a policy blocks it.
     package mutating func suspend(reason: GrantReason, probeAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
-        let former = (state, self.reason)
+        let (formerState, formerReason) = (state, self.reason)
         lastAttemptAt = now
         endFailures()
         enter(.suspended, reason: reason, at: now)
         dueAt = probeAt
-        return former == (state, self.reason) ? [] : [GrantEvent(of: self, kind: .state, from: former.0, at: now)]
+        if formerState == .suspended, formerReason == reason { return [] }
+        return [GrantEvent(of: self, kind: .state, from: formerState, at: now)]
     }
 
     /// Makes the grant due now, after an event whose meaning for the grant only Google knows.
@@ -247,7 +256,8 @@ extension Grant {
         guard !state.endsRefreshes, refreshToken != nil, !GrantReason.mustNotComeEarly.contains(reason) else {
             return
         }
-        dueAt = dueAt.map { min($0, now) } ?? now
+        if let dueAt, dueAt < now { return }
+        dueAt = now
     }
 
     /// Changes the client id, on an operator's request.
@@ -280,9 +290,8 @@ extension Grant {
     ///
     /// The end of each consent is announced once.
     package mutating func announceExpiry(by end: Timestamp, at now: Timestamp) -> Notice.Content? {
-        guard state.isConnected, let token = refreshToken, !token.isExpiryNoticed, let expiresAt = token.expiresAt,
-            expiresAt > now, expiresAt <= end
-        else { return nil }
+        guard state.isConnected, let token = refreshToken, !token.isExpiryNoticed else { return nil }
+        guard let expiresAt = token.expiresAt, expiresAt > now, expiresAt <= end else { return nil }
         refreshToken?.isExpiryNoticed = true
         return .expiring(of: id, at: expiresAt)
     }

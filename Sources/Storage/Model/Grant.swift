@@ -243,9 +243,20 @@ package struct GrantFilter: Equatable, Sendable {
     package var isOfStateOnly: Bool { self == GrantFilter(state: state) }
 
     package func matches(_ grant: Grant, at now: Timestamp) -> Bool {
-        (state == nil || grant.state == state) && (reason == nil || grant.reason == reason)
-            && (clientID == nil || grant.clientID == clientID) && grant.since >= since ?? grant.since
-            && (!isExpired || grant.state.isConnected && (grant.accessToken?.expiresAt ?? grant.since) <= now)
+        if let state, grant.state != state { return false }
+        if let reason, grant.reason != reason { return false }
+        if let clientID, grant.clientID != clientID { return false }
+        if let since, grant.since < since { return false }
+        return !isExpired || grant.isExpired(at: now)
+    }
+}
+
+extension Grant {
+    /// `true` if it is connected without a valid access token.
+    fileprivate func isExpired(at now: Timestamp) -> Bool {
+        guard state.isConnected else { return false }
+        guard let accessToken else { return since <= now }
+        return accessToken.expiresAt <= now
     }
 }
 

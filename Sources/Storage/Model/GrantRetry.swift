@@ -45,7 +45,7 @@ package enum GrantRetry: String, CaseIterable, Sendable {
     /// Returns the result for a grant as it is stored.
     static func outcome(for grant: Grant, includesDisabledAccounts: Bool, at leaseTime: LeaseTime) -> GrantRetry {
         if grant.state.endsRefreshes { return .ended }
-        if grant.lease?.isLive(at: leaseTime) ?? false { return .inFlight }
+        if let lease = grant.lease, lease.isLive(at: leaseTime) { return .inFlight }
         if grant.refreshToken == nil { return .noRefreshToken }
         if grant.isInDoubt { return .awaitingConfirmation }
         if grant.reason == .accountDisabled && !includesDisabledAccounts { return .accountDisabled }

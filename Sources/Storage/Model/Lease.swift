@@ -34,7 +34,8 @@ package struct Lease: Hashable, Sendable {
     /// Without `takesOver` the lease of an owner is free only if it is of an earlier boot: its owner might still hold
     /// an answer. A lease that outlives its request hides no answer.
     func isFree(at time: LeaseTime, takesOver: Bool) -> Bool {
-        takesOver || isOfEndedRequest ? !isLive(at: time) : epoch != time.epoch
+        if takesOver || isOfEndedRequest { return !isLive(at: time) }
+        return epoch != time.epoch
     }
 
     package static func == (left: Lease, right: Lease) -> Bool {

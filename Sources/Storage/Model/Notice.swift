@@ -41,7 +41,8 @@ extension GrantEvent {
     /// notice for each change of state, an outage of Google would post two for every grant.
     var changesConnection: Bool {
         guard let from, from != to else { return false }
-        return !(from.isConnected && to.isConnected)
+        let staysConnected = from.isConnected && to.isConnected
+        return !staysConnected
     }
 }
 

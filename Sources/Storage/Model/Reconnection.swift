@@ -18,8 +18,9 @@ package struct Reconnection: Sendable {
     /// `true` if the decisions still hold for the stored grant: they depend on its refresh token, its client and its
     /// owner.
     package func isBased(on grant: Grant) -> Bool {
-        grant.id == stored.id && grant.generation == stored.generation && grant.owner == stored.owner
-            && grant.clientID == stored.clientID && grant.refreshToken?.sealed == stored.refreshToken?.sealed
+        guard grant.id == stored.id, grant.generation == stored.generation else { return false }
+        guard grant.owner == stored.owner, grant.clientID == stored.clientID else { return false }
+        return grant.refreshToken?.sealed == stored.refreshToken?.sealed
     }
 
     /// Applies the change and returns the events for the history.

@@ -134,8 +134,10 @@ extension TokenFamily {
     ///
     /// Recording each one would cost a write per request. Precision to an eighth of the grace is enough.
     private func mustRecordRepetition(to member: Member, _ window: Window) -> Bool {
+        guard wasRepeated else { return true }
         let step = window.dividedByEight
-        return !wasRepeated || !step.contains(sentAt) || (member.state != .spent && !step.contains(member.replacedAt))
+        guard step.contains(sentAt) else { return true }
+        return member.state != .spent && !step.contains(member.replacedAt)
     }
 
     private mutating func clearInstants(epoch: String) {

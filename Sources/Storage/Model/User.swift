@@ -68,7 +68,7 @@ extension User {
     /// outlives anyway needs no write.
     package mutating func accept(tokenUntil end: Timestamp, at now: Timestamp) {
         guard end > now + AccountDeletion.shortestTombstone else { return }
-        tokensUntil = tokensUntil.map { max($0, end) } ?? end
+        tokensUntil = max(tokensUntil ?? end, end)
     }
 
     /// Deletes what identifies the user to a reader.
@@ -163,10 +163,10 @@ extension Store {
         try await transact { transaction in
             try transaction.willRead(grants: ids, healthOf: [])
             return try ids.compactMap { id in
-                guard let grant = try transaction.grant(id), grant.isForgettable(endedBefore: end),
-                    let user = try transaction.user(grant.userID), user.lastLoginAt.map({ $0 < end }) ?? true,
-                    try !transaction.hasSession(ofUser: user.id)
-                else { return nil }
+                guard let grant = try transaction.grant(id), grant.isForgettable(endedBefore: end) else { return nil }
+                guard let user = try transaction.user(grant.userID) else { return nil }
+                if let lastLoginAt = user.lastLoginAt, lastLoginAt >= end { return nil }
+                if try transaction.hasSession(ofUser: user.id) { return nil }
                 guard !isDryRun else { return grant }
                 var (emptied, stranger) = (grant, user)
                 let event = emptied.forget(at: now)

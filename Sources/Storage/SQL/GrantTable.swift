@@ -209,27 +209,39 @@ struct GrantRowReader {
 extension Grant {
     /// `true` if no column changes that changes seldom: those of all indexes but that of due times, and some others.
     func keepsSeldomChangedColumns(of former: Grant) -> Bool {
-        state == former.state && clientID == former.clientID && owner.googleUserID == former.owner.googleUserID
-            && owner.email == former.owner.email && refreshToken?.expiresAt == former.refreshToken?.expiresAt
+        state == former.state
+            && clientID == former.clientID
+            && owner.googleUserID == former.owner.googleUserID
+            && owner.email == former.owner.email
+            && refreshToken?.expiresAt == former.refreshToken?.expiresAt
             && refreshToken?.consentedAt == former.refreshToken?.consentedAt
             && refreshToken?.isExpiryNoticed == former.refreshToken?.isExpiryNoticed
             && refreshToken?.marks == former.refreshToken?.marks
             && refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
             && accessToken?.sealed.keyID == former.accessToken?.sealed.keyID
-            && suspectedSince == former.suspectedSince && quickRefreshes == former.quickRefreshes
-            && answerLostAt == former.answerLostAt && formerTokensUntil == former.formerTokensUntil
+            && suspectedSince == former.suspectedSince
+            && quickRefreshes == former.quickRefreshes
+            && answerLostAt == former.answerLostAt
+            && formerTokensUntil == former.formerTokensUntil
     }
 
     /// `true` if no other column changes that most refreshes leave as it is, and that is wide.
     func keepsWideColumns(of former: Grant) -> Bool {
-        owner == former.owner && scope == former.scope && refreshToken?.sealed == former.refreshToken?.sealed
-            && accessToken?.type == former.accessToken?.type && rotationClaims == former.rotationClaims
+        owner == former.owner
+            && scope == former.scope
+            && refreshToken?.sealed == former.refreshToken?.sealed
+            && accessToken?.type == former.accessToken?.type
+            && rotationClaims == former.rotationClaims
     }
 
     /// `true` if, of the remaining columns, only those change that each refresh changes.
     func keepsOtherColumns(of former: Grant) -> Bool {
-        reason == former.reason && generation == former.generation && since == former.since
-            && attempts == former.attempts && failingSince == former.failingSince && isProven == former.isProven
+        reason == former.reason
+            && generation == former.generation
+            && since == former.since
+            && attempts == former.attempts
+            && failingSince == former.failingSince
+            && isProven == former.isProven
             && revocationAskedAt == former.revocationAskedAt
     }
 

@@ -26,6 +26,14 @@ struct DatabaseFileMonitor: Sendable {
         var modifiedAt: Int64
         /// A digest of the content, or `nil` for a file that is too large.
         var digest: Int64?
+
+        /// `true` if it says how a checkpoint has left the database, and not how it was when the leases' file was made.
+        var isOfCheckpoint: Bool { !isRunning && number > 0 }
+
+        /// `true` if the file is as the checkpoint has left it.
+        func describes(_ facts: FileIdentity) -> Bool {
+            !isRunning && size == facts.size && modifiedAt == facts.modifiedAt
+        }
     }
 
     let database: FileIdentity
@@ -42,8 +50,15 @@ struct DatabaseFileMonitor: Sendable {
     /// Takes over the note of the last checkpoint of any process.
     mutating func record(_ note: Note) {
         self.note = note
-        guard !note.isRunning, note.number != checkpoint, note.number > 0 else { return }
+        guard note.isOfCheckpoint, note.number != checkpoint else { return }
         (checkpoint, size, modifiedAt, digest) = (note.number, note.size, note.modifiedAt, note.digest)
+    }
+
+    /// `true` if nothing but another program can have changed the file.
+    fileprivate var isAfterLastCheckpoint: Bool { checkpoint == note.number && !note.isRunning }
+
+    fileprivate func differs(from facts: FileIdentity) -> Bool {
+        facts.size != size || facts.modifiedAt != modifiedAt
     }
 }
 
@@ -80,8 +95,8 @@ extension SQLiteConnection {
         }
         let log = try DatabaseFile.identity(of: logPath)
         let index = try DatabaseFile.identity(of: indexPath)
-        let isNoted = !note.isRunning && note.size == facts.size && note.modifiedAt == facts.modifiedAt
-        let isKnown = former != nil && !note.isRunning && note.number > 0
+        let isNoted = note.describes(facts)
+        let isKnown = former != nil && note.isOfCheckpoint
         fileMonitor = DatabaseFileMonitor(
             database: former?.database ?? facts,
             log: former?.log ?? log,
@@ -119,9 +134,7 @@ extension SQLiteConnection {
         guard let facts = try DatabaseFile.identity(of: path), facts == fileMonitor.database else {
             throw replaced("was deleted, renamed or replaced")
         }
-        if fileMonitor.checkpoint == fileMonitor.note.number, !fileMonitor.note.isRunning,
-            facts.size != fileMonitor.size || facts.modifiedAt != fileMonitor.modifiedAt
-        {
+        if fileMonitor.isAfterLastCheckpoint, fileMonitor.differs(from: facts) {
             try requireSameContent(as: fileMonitor, facts)
         }
         if let log = fileMonitor.log {
@@ -181,7 +194,9 @@ extension SQLiteConnection {
         do throws(StoreError) {
             let digest = try contentDigest(size: facts.size)
             guard let now = try DatabaseFile.identity(of: path), now == facts else { return nil }
-            return now.size == facts.size && now.modifiedAt == facts.modifiedAt ? digest : nil
+            // Identities are equal whatever the size and the time.
+            guard now.size == facts.size, now.modifiedAt == facts.modifiedAt else { return nil }
+            return digest
         } catch {
             return nil
         }

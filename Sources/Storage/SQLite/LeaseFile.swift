@@ -29,7 +29,8 @@ struct LeaseFile: Sendable {
 
         /// `true` if these are the files of `opened`, which can have gained a log since.
         func continues(_ opened: Identity) -> Bool {
-            file == opened.file && index == opened.index && (opened.log == nil || log == opened.log)
+            guard file == opened.file, index == opened.index else { return false }
+            return opened.log == nil || log == opened.log
         }
     }
 
@@ -41,9 +42,13 @@ struct LeaseFile: Sendable {
     init(of database: String, bootID: String, incidents: IncidentLog = IncidentLog()) {
         self.incidents = incidents
         self.database = DatabaseFile.resolved(database)
-        let isPlain = { (character: Character) in character.isASCII && (character.isLetter || character.isNumber) }
-        name = String(bootID.map { isPlain($0) || $0 == "-" ? $0 : "_" })
+        name = String(bootID.map { Self.canStand($0) ? $0 : "_" })
         path = Self.prefix(of: self.database) + name
+    }
+
+    private static func canStand(_ character: Character) -> Bool {
+        if character == "-" { return true }
+        return character.isASCII && (character.isLetter || character.isNumber)
     }
 
     /// Returns the common prefix of the names of all lease files of a database.

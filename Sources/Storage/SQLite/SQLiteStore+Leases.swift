@@ -73,16 +73,14 @@ extension SQLiteStore {
                     } read: { (row: inout SQLiteRow) throws(StoreError) in
                         var grant = try reader.read(&row)
                         let id = grant.id.rawValue
-                        guard
-                            grant.lease?.isFree(at: time, takesOver: takesOver) ?? true,
-                            !leases.contains(where: { $0.id == id })
-                        else { return }
+                        if let former = grant.lease, !former.isFree(at: time, takesOver: takesOver) { return }
+                        if leases.contains(where: { $0.id == id }) { return }
                         var lease = Lease(
                             owner: owner,
                             claim: Int64(random.nextBits() >> 1),
                             epoch: time.epoch,
                             until: until,
-                            followsUnfinishedClaim: grant.lease.map { !$0.isOfEndedRequest } ?? false
+                            followsUnfinishedClaim: grant.hasUnfinishedClaim
                         )
                         lease.rowVersion = row.integer()
                         grant.setLease(lease)
@@ -218,5 +216,13 @@ extension Statement {
             $0.bind(id.rawValue)
             $0.bind(claim)
         }
+    }
+}
+
+extension Grant {
+    /// `true` if its lease is of a claim that had neither a result nor a release.
+    fileprivate var hasUnfinishedClaim: Bool {
+        guard let lease else { return false }
+        return !lease.isOfEndedRequest
     }
 }

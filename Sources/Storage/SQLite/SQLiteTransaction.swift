@@ -80,9 +80,10 @@ final class SQLiteTransaction: SQLTransaction {
 
     func replace(_ claimed: Grant, by grant: Grant) throws -> Bool {
         // A grant that this transaction has handled already is compared with what it holds.
-        guard let lease = claimed.lease, let revision = lease.rowVersion, grant.lease == nil,
-            grants.isEmpty || grants.index(forKey: claimed.id) == nil
-        else { return try replaceIfSame(claimed, by: grant) }
+        let isHandled = !grants.isEmpty && grants.index(forKey: claimed.id) != nil
+        guard !isHandled, grant.lease == nil, let lease = claimed.lease, let revision = lease.rowVersion else {
+            return try replaceIfSame(claimed, by: grant)
+        }
         try claimed.allow(grant)
         let part = SQLiteGrantRow.part(of: grant, from: claimed)
         let isSame = try perform { () throws(StoreError) in
