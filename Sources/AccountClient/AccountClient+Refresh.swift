@@ -30,9 +30,13 @@ extension AccountClient {
     ///   ``AccountError/tokenStore(_:domain:code:)`` if the new tokens could not be saved. They are kept in memory, and
     ///   saved by the next call for which the store works.
     public func refreshTokensIfNeeded() async throws(AccountError) {
-        let isUsable = try await currentToken().map { !isExpiring($0) } ?? false
-        if currentRefresh != nil || !isUsable { _ = try await refreshed() }
+        if try await needsRefresh() { _ = try await refreshed() }
         if let failure = cache.unsaved { throw failure }
+    }
+
+    private func needsRefresh() async throws(AccountError) -> Bool {
+        guard let token = try await currentToken(), currentRefresh == nil else { return true }
+        return isExpiring(token)
     }
 
     /// Refreshes the tokens even if they are fresh, once for all concurrent callers.
@@ -57,7 +61,8 @@ extension AccountClient {
     ///
     /// One without a readable expiry is used until the server refuses it.
     func isExpiring(_ token: String) -> Bool {
-        TokenPair.expiry(of: token).map { $0.timeIntervalSince(now()) < Self.minimumTimeLeft } ?? false
+        guard let expiry = TokenPair.expiry(of: token) else { return false }
+        return expiry.timeIntervalSince(now()) < Self.minimumTimeLeft
     }
 
     /// Returns the access token of the refresh in progress, or of one that starts now.

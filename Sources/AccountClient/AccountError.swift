@@ -82,7 +82,7 @@ extension AccountError: CustomStringConvertible, LocalizedError {
         case .signedOut: "No user is signed in."
         case .sessionReplaced: "Another sign-in replaced this one."
         case .refused(let status, let code, let message):
-            "The server answered \(status)\(code.map { " \($0)" } ?? "")\(message.map { ": \($0)" } ?? "")."
+            Self.text(status: status, code: code, message: message)
         case .unreadableResponse(let status): "The server answered \(status) with content that cannot be read."
         case .unreachable(let code): "The server could not be reached (URLError \(code.rawValue))."
         case .tokenStore(let action, let domain, let code):
@@ -91,6 +91,13 @@ extension AccountError: CustomStringConvertible, LocalizedError {
         case .ownSession: "The app signs its users in elsewhere, and must sign them out there."
         case .cancelled: "The call was cancelled."
         }
+    }
+
+    private static func text(status: Int, code: String?, message: String?) -> String {
+        var text = "The server answered \(status)"
+        if let code { text += " \(code)" }
+        if let message { text += ": \(message)" }
+        return text + "."
     }
 
     /// The same sentence, for `localizedDescription`.

@@ -84,7 +84,8 @@ package actor KeySetCache {
     }
 
     private var unavailable: Unavailable {
-        let elapsed = failedAt.map { time.sinceBoot - $0 } ?? .zero
+        guard let failedAt else { return Unavailable(retryAfter: Self.delayAfterFailure) }
+        let elapsed = time.sinceBoot - failedAt
         return Unavailable(retryAfter: max(.seconds(1), Self.delayAfterFailure - elapsed))
     }
 
@@ -178,10 +179,14 @@ package struct KeySet: Sendable {
         if keys.isEmpty { return nil }
     }
 
+    private static func isForSignatures(_ entry: JSONValue) -> Bool {
+        guard let use = entry["use"] else { return true }
+        return use.string == "sig"
+    }
+
     private static func entry(_ entry: JSONValue) -> (String, PublicKey)? {
-        guard entry["use"] == nil || entry["use"]?.string == "sig",
-            let id = entry["kid"]?.string, (1...maximumKeyID).contains(id.utf8.count)
-        else { return nil }
+        guard isForSignatures(entry) else { return nil }
+        guard let id = entry["kid"]?.string, (1...maximumKeyID).contains(id.utf8.count) else { return nil }
         func number(_ name: String) -> [UInt8] { entry[name]?.string.flatMap { Base64URL.decode($0) } ?? [] }
         do throws(CryptoError) {
             let key: PublicKey
@@ -190,7 +195,7 @@ package struct KeySet: Sendable {
             case ("EC", "P-256"): key = try PublicKey(x: number("x"), y: number("y"))
             default: return nil
             }
-            guard entry["alg"] == nil || entry["alg"]?.string == key.algorithm.rawValue else { return nil }
+            if let algorithm = entry["alg"], algorithm.string != key.algorithm.rawValue { return nil }
             return (id, key)
         } catch {
             return nil

@@ -39,9 +39,8 @@ extension ParsedRefreshResponse {
             return ParsedRefreshResponse(verdict: .granted(tokens), status: response.status)
         }
         let body = JSONValue.object(in: response.body.reveal())
-        if body == nil || response.status != 200, let recovered = recoverRotatedToken(from: response, sent: sent) {
-            return recovered
-        }
+        let isCompleteSuccess = response.status == 200 && body != nil
+        if !isCompleteSuccess, let recovered = recoverRotatedToken(from: response, sent: sent) { return recovered }
         let verdict = verdict(status: response.status, body: body, sent: sent)
         if case .granted = verdict { return ParsedRefreshResponse(verdict: verdict, status: response.status) }
         return ParsedRefreshResponse(

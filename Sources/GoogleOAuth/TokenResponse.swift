@@ -33,8 +33,7 @@ extension TokenResponse {
     init?(_ body: JSONValue, rotated: Secret?) {
         guard let accessToken = Token.required(body["access_token"]),
             let lifetime = Self.seconds(body["expires_in"], upTo: Self.maximumLifetime, absent: Self.defaultLifetime),
-            let type = Self.text(body["token_type"], absent: "Bearer"),
-            type == "Bearer" || type.lowercased() == "bearer",
+            let type = Self.text(body["token_type"], absent: "Bearer"), type.lowercased() == "bearer",
             let scope = Self.text(body["scope"], absent: ""), scope.utf8.count <= Self.maximumScope
         else { return nil }
         var refreshLifetime: Int64?
@@ -245,8 +244,9 @@ struct PlainAnswer {
             end += 1
             guard end - start < 16 else { return nil }
         }
-        guard end > start, end == start + 1 || text.byte(at: start) != UInt8(ascii: "0") else { return nil }
-        return (value, end)
+        guard end > start else { return nil }
+        let hasLeadingZero = end > start + 1 && text.byte(at: start) == UInt8(ascii: "0")
+        return hasLeadingZero ? nil : (value, end)
     }
 
     private static func skipSpace(in text: RawSpan, from start: Int) -> Int {

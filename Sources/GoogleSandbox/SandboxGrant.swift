@@ -82,7 +82,10 @@ struct RefreshTokenChain: Equatable, Sendable {
     var newest: String { successor ?? current }
 
     /// The valid tokens, the older one first.
-    var live: [String] { successor.map { [current, $0] } ?? [current] }
+    var live: [String] {
+        guard let successor else { return [current] }
+        return [current, successor]
+    }
 
     /// Uses a token.
     ///

@@ -50,20 +50,31 @@ extension SandboxSecurityEvents {
     }
 
     private func isAuthenticated(_ bearer: String?, now: Timestamp) -> Bool {
-        guard let bearer else { return false }
-        guard
-            case .success(let token) = Result(catching: { () throws(CryptoError) in
-                try SignedToken(bearer, limit: 8192)
-            }),
-            let account = token.keyID.flatMap({ accounts[$0] }), token.verifies(with: account.key)
-        else { return false }
-        let seconds = now.milliseconds / 1000
-        guard let issued = token.claims["iat"]?.integer, let expires = token.claims["exp"]?.integer else {
+        guard let bearer, let token = Self.parsed(bearer) else { return false }
+        guard let keyID = token.keyID, let account = accounts[keyID], token.verifies(with: account.key) else {
             return false
         }
-        return token.claims["iss"]?.string == account.email && token.claims["sub"]?.string == account.email
-            && token.claims["aud"]?.string == Self.audience && issued <= seconds + 60 && expires > seconds
-            && expires <= issued + 3600
+        let claims = token.claims
+        guard claims["iss"]?.string == account.email, claims["sub"]?.string == account.email else { return false }
+        guard claims["aud"]?.string == Self.audience else { return false }
+        guard let issued = claims["iat"]?.integer, let expires = claims["exp"]?.integer else { return false }
+        return Self.isValid(from: issued, to: expires, at: now.milliseconds / 1000)
+    }
+
+    private static func parsed(_ bearer: String) -> SignedToken? {
+        do throws(CryptoError) {
+            return try SignedToken(bearer, limit: 8192)
+        } catch {
+            return nil
+        }
+    }
+
+    /// `true` for a token of an hour at most that is valid now, by a clock that can be a minute behind.
+    private static func isValid(from issued: Int64, to expires: Int64, at now: Int64) -> Bool {
+        let wasIssued = issued <= now + 60
+        let hasExpired = expires <= now
+        let isTooLong = expires > issued + 3600
+        return wasIssued && !hasExpired && !isTooLong
     }
 
     private func showStream() -> ServerResponse {
@@ -78,8 +89,9 @@ extension SandboxSecurityEvents {
     }
 
     private mutating func updateStream(_ body: OrderedJSON) -> ServerResponse {
-        guard let url = body["delivery"]?["url"]?.stringValue, url.hasPrefix("https://") || url.hasPrefix("http://127.")
-        else { return Self.refusal(400, "INVALID_ARGUMENT", "delivery.url must be an https URL") }
+        guard let url = body["delivery"]?["url"]?.stringValue, Self.canReceive(url) else {
+            return Self.refusal(400, "INVALID_ARGUMENT", "delivery.url must be an https URL")
+        }
         guard case .array(let types)? = body["events_requested"], !types.isEmpty else {
             return Self.refusal(400, "INVALID_ARGUMENT", "events_requested must not be empty")
         }
@@ -88,6 +100,10 @@ extension SandboxSecurityEvents {
         updated.events = types.compactMap(\.stringValue)
         stream = updated
         return Self.answer([:])
+    }
+
+    private static func canReceive(_ url: String) -> Bool {
+        url.hasPrefix("https://") || url.hasPrefix("http://127.")
     }
 
     private func showStatus() -> ServerResponse {

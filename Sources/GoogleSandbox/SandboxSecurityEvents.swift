@@ -102,8 +102,8 @@ struct SandboxSecurityEvents: Sendable {
 extension Sandbox {
     /// Answers like Google, and returns `nil` for a path that does not concern security events.
     func securityEventAnswer(_ request: ServerRequest) -> ServerReply? {
-        let isKeyRoute =
-            request.method == "GET" && ["/.well-known/risc-configuration", Self.keysPath].contains(request.path)
+        let keyPaths = ["/.well-known/risc-configuration", Self.keysPath]
+        let isKeyRoute = request.method == "GET" && keyPaths.contains(request.path)
         guard isKeyRoute || request.path.hasPrefix("/v1beta/stream") else { return nil }
         if let outage = withState({ $0.settings.outage }) {
             guard case .reply(let reply, _)? = withState({ $0.immediateOutcome(of: outage) }) else { return .drop }
@@ -173,9 +173,8 @@ extension Sandbox {
             if let token = specification.refreshToken {
                 return state.indexByRefreshToken[token].map { state.grants[$0] }
             }
-            return state.grants.first {
-                $0.sub == specification.sub || (specification.sub == nil && $0.email == specification.email)
-            }
+            if let sub = specification.sub { return state.grants.first { $0.sub == sub } }
+            return state.grants.first { $0.email == specification.email }
         }
         specification.sub = specification.sub ?? grant?.sub
         specification.email = specification.email ?? grant?.email

@@ -70,14 +70,8 @@ struct SandboxState: Sendable {
         if request.route == .token {
             statistics.inFlight += 1
             statistics.maximumInFlight = max(statistics.maximumInFlight, statistics.inFlight)
-            index =
-                request.field("refresh_token").flatMap { indexByRefreshToken[$0] }
-                ?? request.field("code").flatMap { codes[$0]?.grant }
-            let hasSecret = index.map { grants[$0].clientSecret != nil } ?? false
-            let isPublic = !hasSecret && request.field("grant_type") != "authorization_code"
-            if request.field("scope") != nil || isPublic && request.field("client_secret") != nil {
-                statistics.unexpectedFields += 1
-            }
+            index = grantIndex(of: request)
+            if hasUnexpectedField(request, grant: index) { statistics.unexpectedFields += 1 }
         }
         if let index {
             grants[index].requests += 1
@@ -87,6 +81,22 @@ struct SandboxState: Sendable {
         let jitter = settings.latencyJitter == .zero ? .zero : settings.latencyJitter * random.nextUnit()
         let latency = index.flatMap { grants[$0].latency } ?? settings.latency
         return Pending(route: request.route, grant: index, resetCount: resetCount, delay: latency + jitter)
+    }
+
+    private func grantIndex(of request: SandboxRequest) -> Int? {
+        if let token = request.field("refresh_token"), let index = indexByRefreshToken[token] { return index }
+        if let code = request.field("code") { return codes[code]?.grant }
+        return nil
+    }
+
+    /// `true` if a token request has a scope, or the secret of a client without one.
+    private func hasUnexpectedField(_ request: SandboxRequest, grant index: Int?) -> Bool {
+        if request.field("scope") != nil { return true }
+        guard request.field("client_secret") != nil, request.field("grant_type") != "authorization_code" else {
+            return false
+        }
+        guard let index else { return true }
+        return grants[index].clientSecret == nil
     }
 
     /// Counts a request to an unknown path.
@@ -160,11 +170,16 @@ struct SandboxState: Sendable {
             ("Server", "scaffolding on HTTPServer2"),
         ]
         headers += answer.headers.map { ($0.name, $0.value) }
-        let isThrottling = answer.status == 429 || answer.status == 503
-        if let wait = (isThrottling ? settings.retryAfter : nil) ?? answer.retryAfter {
-            headers.append(("Retry-After", String(wait)))
-        }
+        if let wait = retryAfter(of: answer) { headers.append(("Retry-After", String(wait))) }
         return ServerResponse(status: answer.status, headers: headers, body: answer.body)
+    }
+}
+
+extension SandboxState {
+    private func retryAfter(of answer: FixedAnswer) -> Int64? {
+        let isThrottling = answer.status == 429 || answer.status == 503
+        if isThrottling, let retryAfter = settings.retryAfter { return retryAfter }
+        return answer.retryAfter
     }
 }
 

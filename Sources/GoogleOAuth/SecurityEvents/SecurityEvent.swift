@@ -93,9 +93,8 @@ extension SecurityEvent {
     }
 
     private static func tokenName(in subject: JSONValue) -> TokenName? {
-        guard subject["token_type"] == nil || subject["token_type"] == .string("refresh_token"),
-            let token = subject["token"]?.string, (1...512).contains(token.utf8.count)
-        else { return nil }
+        if let type = subject["token_type"], type != .string("refresh_token") { return nil }
+        guard let token = subject["token"]?.string, (1...512).contains(token.utf8.count) else { return nil }
         switch subject["token_identifier_alg"]?.string {
         case "prefix": return .prefix(token)
         case "hash_base64_sha512_sha512": return .doubleHash(token)
@@ -220,8 +219,7 @@ extension SecurityEventToken {
         guard let claimed = claims["iss"]?.string, SecurityEvent.areSame(claimed, issuer) else {
             throw .invalid(.issuer, "the token is from another issuer")
         }
-        let audience = claims["aud"]
-        let audiences = audience?.string.map { [$0] } ?? audience?.array?.compactMap(\.string) ?? []
+        let audiences = Self.audiences(of: claims)
         guard audiences.contains(where: clientIDs.contains) else {
             throw .invalid(.audience, "the token is for another audience")
         }
@@ -238,10 +236,18 @@ extension SecurityEventToken {
         self.audiences = audiences
         issuedAt = Timestamp(secondsSince1970: issued)
         // An event cannot happen after its token is issued. Such a time is ignored.
-        happenedAt = claims["toe"]?.integer.flatMap { $0 <= issued ? Timestamp(secondsSince1970: $0) : nil }
+        if let happened = claims["toe"]?.integer, happened <= issued {
+            happenedAt = Timestamp(secondsSince1970: happened)
+        }
         self.events = events.sorted { $0.key < $1.key }.map { type, body in
             SecurityEvent.reading(type: type, body, issuer: issuer)
         }
+    }
+
+    /// Returns the members of `aud`, which is one text or a list.
+    private static func audiences(of claims: JSONValue) -> [String] {
+        if let only = claims["aud"]?.string { return [only] }
+        return claims["aud"]?.array?.compactMap(\.string) ?? []
     }
 }
 
