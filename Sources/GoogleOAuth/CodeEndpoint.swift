@@ -43,12 +43,17 @@ package enum CodeExchange: Sendable {
             case .flawed(_, let token?): .incomplete(refreshToken: token)
             // Google has answered, so the code is spent.
             case .flawed(_, nil): .refused(text)
-            case .invalidGrant, .signInRequired, .blocked: .refused(text)
-            // A code that a web page got has the address of that page.
-            case .clientOrForeignToken, .unknown("redirect_uri_mismatch"): .foreign(text)
-            case .clientFault: .clientRefused(text)
-            case .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown:
-                .unavailable(text)
+            case .failed(let failure): Self.meaning(of: failure, text)
             }
+    }
+
+    private static func meaning(of failure: RefreshFailure, _ text: String) -> CodeExchange {
+        switch failure {
+        case .invalidGrant, .signInRequired, .blocked: .refused(text)
+        // A code that a web page got has the address of that page.
+        case .clientOrForeignToken, .unknown("redirect_uri_mismatch"): .foreign(text)
+        case .clientFault: .clientRefused(text)
+        case .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown: .unavailable(text)
+        }
     }
 }

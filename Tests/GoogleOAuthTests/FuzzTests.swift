@@ -51,7 +51,7 @@ struct FuzzTests {
                 #expect(status == 200 && token == tokens.accessToken.reveal(), comment)
                 #expect(Token.isWellFormed(tokens.accessToken.reveal()), comment)
                 #expect(tokens.lifetime > .zero && tokens.lifetime <= .seconds(400 * 86_400), comment)
-            case .invalidGrant:
+            case .failed(.invalidGrant):
                 #expect(JSONValue.object(in: bytes)?["error"]?.string == "invalid_grant", comment)
             default:
                 break

@@ -33,7 +33,7 @@ extension GoogleTokenEndpoint {
             result.verdict = .flawed(code: GrantReason.accountUnchecked.rawValue, rotated: tokens.rotated)
             result.text = "the account of the new access token could not be looked up"
         default:
-            result.verdict = .signInRequired(code: GrantReason.accountMismatch.rawValue)
+            result.verdict = .failed(.signInRequired(code: GrantReason.accountMismatch.rawValue))
             result.text = "the refresh token belongs to another Google account than the access token that came with it"
         }
         return result

@@ -168,8 +168,8 @@ package final class RefreshResult: Sendable {
         case granted(RefreshedTokens)
         /// A faulty 200. A refresh token in it is kept regardless of the fault.
         case flawed(code: String, rotated: Grant.RefreshToken?)
-        /// Any other verdict, with the wait that the server asks for.
-        case failed(RefreshVerdict, retryAfter: Duration?)
+        /// An answer without tokens or no answer, with the wait that the server asks for.
+        case failed(RefreshFailure, retryAfter: Duration?)
         /// No request was sent, because the grant does not have a refresh token.
         case nothingToSend
         /// No request was sent, because the stored token cannot be opened.
@@ -191,7 +191,7 @@ package final class RefreshResult: Sendable {
 
         /// `true` if the server might have processed the request, or might still be working on it.
         var isOutcomeUnknown: Bool {
-            if case .failed(let verdict, _) = self { verdict.isOutcomeUnknown } else { false }
+            if case .failed(let failure, _) = self { failure.isOutcomeUnknown } else { false }
         }
 
         /// `true` if the worker did not send the request, so there is nothing to store.
@@ -205,7 +205,7 @@ package final class RefreshResult: Sendable {
         switch answer {
         case .granted: "granted"
         case .flawed(let code, _): code
-        case .failed(let verdict, _): verdict.code
+        case .failed(let failure, _): failure.code
         case .nothingToSend: "no_refresh_token"
         case .unreadable: "unreadable_token"
         case .revocation(nil): "revoked"
@@ -260,7 +260,7 @@ extension RefreshResult {
                 )
             )
         case .flawed(let code, let rotated): answer = .flawed(code: code, rotated: try seal(rotated, nil))
-        case let verdict: answer = .failed(verdict, retryAfter: response.retryAfter)
+        case .failed(let failure): answer = .failed(failure, retryAfter: response.retryAfter)
         }
         self.init(
             attempt: refresh.attempt,

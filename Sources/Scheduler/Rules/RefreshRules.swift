@@ -68,9 +68,9 @@ package struct RefreshRules: Sendable {
         }
         switch context.result.answer {
         case .granted: effect.breakerChange = context.health.breaker.succeeded()
-        case .failed(let verdict, let retryAfter):
-            switch verdict {
-            case .granted, .invalidGrant, .signInRequired, .blocked:
+        case .failed(let failure, let retryAfter):
+            switch failure {
+            case .invalidGrant, .signInRequired, .blocked:
                 effect.breakerChange = context.health.breaker.succeeded()
             case .noAnswer, .endpointFault, .notJSON:
                 effect.breakerChange = context.health.breaker.endpointFailed(
@@ -87,7 +87,7 @@ package struct RefreshRules: Sendable {
             case .clientOrForeignToken where !context.health.breaker.isOpenForClientFault:
                 // The endpoint works, even if the client or the grant is at fault.
                 effect.breakerChange = context.health.breaker.succeeded()
-            case .clientFault, .clientOrForeignToken, .flawed, .notSent, .givenUp, .unknown:
+            case .clientFault, .clientOrForeignToken, .notSent, .givenUp, .unknown:
                 // `decideFailure` decides about the first two together with the grant. The others say nothing about the
                 // client.
                 break
@@ -108,7 +108,7 @@ package struct RefreshRules: Sendable {
             return accept(tokens, &context)
         case .flawed(let code, let rotated): return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
         case _ where !holdsLease: return context.decision(.lostLease)
-        case .failed(let verdict, let retryAfter): return decideFailure(verdict, retryAfter: retryAfter, context)
+        case .failed(let failure, let retryAfter): return decideFailure(failure, retryAfter: retryAfter, context)
         case .nothingToSend: return endWithoutRefreshToken(context)
         case .unreadable: return waitForKey(context)
         case .revocation(let failure): return finishRevocation(failure, context)
@@ -166,13 +166,13 @@ package struct RefreshRules: Sendable {
         return decision
     }
 
-    /// Decides by the verdict about an attempt that brought no tokens.
+    /// Decides about an attempt that brought no tokens.
     private func decideFailure(
-        _ verdict: RefreshVerdict,
+        _ failure: RefreshFailure,
         retryAfter: Duration?,
         _ context: DecisionContext
     ) -> RefreshDecision {
-        switch verdict {
+        switch failure {
         case .invalidGrant:
             let isAnswerLost = context.grant.answerLostAt != nil
             return decideRefusal(.disconnected, isAnswerLost ? .answerLost : .invalidGrant, context)
@@ -190,13 +190,10 @@ package struct RefreshRules: Sendable {
                 text: "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
             )
             return decision
-        case .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .givenUp(let code),
-            .flawed(let code, _):
+        case .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .givenUp(let code):
             return retry(GrantReason(rawValue: code), notBefore: retryAfter, context)
-        case .notJSON: return retry(GrantReason(rawValue: verdict.code), context)
-        case .granted, .notSent:
-            // `granted` has a case of its own in `Answer`. A request that was not sent changes nothing.
-            return context.decision(.unchanged)
+        case .notJSON: return retry(GrantReason(rawValue: failure.code), context)
+        case .notSent: return context.decision(.unchanged)
         }
     }
 }

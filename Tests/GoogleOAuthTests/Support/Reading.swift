@@ -42,7 +42,13 @@ extension RefreshVerdict {
         switch self {
         case .granted(let tokens): tokens.rotated?.reveal()
         case .flawed(_, let rotated): rotated?.reveal()
-        default: nil
+        case .failed: nil
         }
+    }
+
+    /// `true` if the server might have processed the request.
+    var isOutcomeUnknown: Bool {
+        guard case .failed(let failure) = self else { return false }
+        return failure.isOutcomeUnknown
     }
 }

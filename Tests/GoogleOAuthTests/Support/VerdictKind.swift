@@ -11,6 +11,14 @@ extension RefreshVerdict {
         switch self {
         case .granted: .granted
         case .flawed: .flawed
+        case .failed(let failure): failure.kind
+        }
+    }
+}
+
+extension RefreshFailure {
+    fileprivate var kind: VerdictKind {
+        switch self {
         case .notJSON: .notJSON
         case .invalidGrant: .invalidGrant
         case .signInRequired: .signInRequired

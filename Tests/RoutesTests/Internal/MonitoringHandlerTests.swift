@@ -53,7 +53,7 @@ struct MonitoringHandlerTests {
     func outage() async throws {
         let fixture = try VendingFixture()
         try await fixture.add(accessToken: nil)
-        fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
+        fixture.endpoint.setFailure(.clientFault(code: "invalid_client"))
         _ = await fixture.send()
         fixture.phase.value = .serving
         let response = ParsedResponse(await monitoring(fixture).readiness())
@@ -66,7 +66,7 @@ struct MonitoringHandlerTests {
     func oldObservations() async throws {
         let fixture = try VendingFixture()
         try await fixture.add(accessToken: nil)
-        fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
+        fixture.endpoint.setFailure(.clientFault(code: "invalid_client"))
         _ = await fixture.send()
         let handler = await monitoring(fixture)
         let process = await handler.processStatus()

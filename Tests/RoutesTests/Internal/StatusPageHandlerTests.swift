@@ -83,7 +83,7 @@ struct StatusPageHandlerTests {
     @Test("shows the refreshes and the changes of state of this worker")
     func activity() async throws {
         try await fixture.add(accessToken: nil)
-        fixture.endpoint.setVerdict(.endpointFault(code: "http_503"))
+        fixture.endpoint.setFailure(.endpointFault(code: "http_503"))
         _ = await fixture.send()
         let contents = await page { _ in .well }.statusPage()
         #expect(contents.activity.slots(by: .minute, at: fixture.time.now).last?.slot.failed == 1)
@@ -190,7 +190,7 @@ struct StatusPageHandlerTests {
         #expect(await page.statusPage().findings == [])
         fixture.time.advance(by: .seconds(1))
         await database.check()
-        fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
+        fixture.endpoint.setFailure(.clientFault(code: "invalid_client"))
         _ = await fixture.send()
         let contents = await page.statusPage()
         #expect(contents.at == observedAt + .seconds(1) && contents.judgedAt == observedAt)
@@ -217,7 +217,7 @@ struct StatusPageHandlerTests {
     @Test("shows the clients as this worker knows them while the database was never read")
     func withoutCounts() async throws {
         try await fixture.add(accessToken: nil)
-        fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
+        fixture.endpoint.setFailure(.clientFault(code: "invalid_client"))
         _ = await fixture.send()
         let contents = await page { _ in throw StoreError(.busy, "busy") }.statusPage()
         #expect(contents.snapshot == nil)

@@ -246,7 +246,7 @@ struct TokenEndpointTests {
     func unreachable() async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        fixture.endpoint.setVerdict(.noAnswer(code: "timeout"))
+        fixture.endpoint.setFailure(.noAnswer(code: "timeout"))
         fixture.time.advance(by: .seconds(3500))
         #expect(await fixture.postForm()["expires_in"] == .number("100"))
         fixture.time.advance(by: .seconds(100))
@@ -280,7 +280,7 @@ struct TokenEndpointTests {
     }
 
     /// A client whose refreshes succeed, and a proven grant that Google refuses from now on.
-    private func provenFixture(_ refusal: RefreshVerdict = .invalidGrant) async throws -> VendingFixture {
+    private func provenFixture(_ refusal: RefreshFailure = .invalidGrant) async throws -> VendingFixture {
         let fixture = try VendingFixture()
         try await fixture.add(accessToken: nil)
         #expect(await fixture.postForm().token == "access-1")
@@ -291,18 +291,18 @@ struct TokenEndpointTests {
             try await fixture.add(user: "u/\(number)", accessToken: nil)
             _ = await fixture.send(user: "u/\(number)")
         }
-        fixture.endpoint.setVerdict(refusal)
+        fixture.endpoint.setFailure(refusal)
         return fixture
     }
 
     @Test(
         "does not say invalid_grant of an end that a wave can still undo, until it cannot",
         arguments: [
-            (RefreshVerdict.invalidGrant, GrantState.disconnected, "invalid_grant_unconfirmed"),
+            (RefreshFailure.invalidGrant, GrantState.disconnected, "invalid_grant_unconfirmed"),
             (.signInRequired(code: "invalid_rapt"), .reauthRequired, "refusal_unconfirmed"),
         ]
     )
-    func recallable(refusal: RefreshVerdict, state: GrantState, reason: String) async throws {
+    func recallable(refusal: RefreshFailure, state: GrantState, reason: String) async throws {
         let fixture = try await provenFixture(refusal)
         let calls = fixture.endpoint.calls
         let first = await fixture.postForm()
@@ -323,7 +323,7 @@ struct TokenEndpointTests {
         // A grant that was never refreshed is not recalled.
         let unproven = try VendingFixture()
         try await unproven.add(accessToken: nil)
-        unproven.endpoint.setVerdict(.invalidGrant)
+        unproven.endpoint.setFailure(.invalidGrant)
         #expect(await unproven.postForm().error == "400 invalid_grant")
 
         let fixture = try await provenFixture()

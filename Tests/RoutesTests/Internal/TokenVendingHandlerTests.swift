@@ -63,7 +63,7 @@ struct TokenVendingHandlerTests {
     func unreachable() async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        fixture.endpoint.setVerdict(.noAnswer(code: "timeout"))
+        fixture.endpoint.setFailure(.noAnswer(code: "timeout"))
         fixture.time.advance(by: .seconds(3500))
         let old = await fixture.send([("min_ttl", "300")])
         #expect(old.token == "stored" && old["warning"]?.string == "timeout")

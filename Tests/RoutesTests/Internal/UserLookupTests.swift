@@ -96,7 +96,7 @@ struct UserLookupTests {
     @Test("shows the grant and its history, and records it")
     func found() async throws {
         let id = try await fixture.add(accessToken: nil)
-        fixture.endpoint.setVerdict(.endpointFault(code: "http_503"))
+        fixture.endpoint.setFailure(.endpointFault(code: "http_503"))
         _ = await fixture.send()
         guard case .found(let grant, let history, let buttons) = try await lookup(Self.user) else {
             Issue.record("the user was not found")

@@ -11,10 +11,10 @@ import TestSupport
 @testable import Routes
 @testable import Scheduler
 
-/// A token endpoint that returns the verdict that a test has set, or a new token.
+/// A token endpoint that fails as a test has set, or returns a new token.
 final class VendEndpoint: AnsweringEndpoint {
     private struct State {
-        var verdict: RefreshVerdict?
+        var failure: RefreshFailure?
         var scope: String?
         var rotated: String?
         var calls = 0
@@ -24,7 +24,7 @@ final class VendEndpoint: AnsweringEndpoint {
 
     var calls: Int { state.withLock { $0.calls } }
 
-    func setVerdict(_ verdict: RefreshVerdict?) { state.withLock { $0.verdict = verdict } }
+    func setFailure(_ failure: RefreshFailure?) { state.withLock { $0.failure = failure } }
     func narrow(to scope: String) { state.withLock { $0.scope = scope } }
     func rotate(to token: String) { state.withLock { $0.rotated = token } }
 
@@ -35,7 +35,7 @@ final class VendEndpoint: AnsweringEndpoint {
     ) async -> ParsedRefreshResponse {
         state.withLock { state in
             state.calls += 1
-            if let verdict = state.verdict { return ParsedRefreshResponse(verdict: verdict) }
+            if let failure = state.failure { return ParsedRefreshResponse(verdict: .failed(failure)) }
             let tokens = TokenResponse(
                 accessToken: Secret("access-\(state.calls)"),
                 lifetime: .seconds(3600),

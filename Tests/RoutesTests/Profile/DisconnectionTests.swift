@@ -37,7 +37,7 @@ struct DisconnectionTests {
         #expect(connected.data?["name"] == .string("Jane Smith"))
 
         fixture.time.advance(by: .seconds(60))
-        fixture.google.handleRefreshes { _ in .verdict(.invalidGrant) }
+        fixture.google.handleRefreshes { _ in .failure(.invalidGrant) }
         await #expect(throws: VendingError.self) {
             try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
         }
@@ -270,7 +270,7 @@ struct DisconnectionTests {
         let refresh = Task { try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400)) }
         await fixture.google.waitForHeldRefresh()
         #expect(try await fixture.connect("ya29.jane", refreshToken: "1//new").status == 201)
-        fixture.google.release(.invalidGrant)
+        fixture.google.release(.failed(.invalidGrant))
         _ = try await refresh.value
         let profile = try await fixture.send("GET", "/v1/user/me", token: fixture.token(ofUser: "42"))
         #expect(profile.data?["gmail_account_connected"] == .bool(true))

@@ -185,7 +185,7 @@ struct GmailConnectorTests {
     func deadGrantWithoutOwner() async throws {
         let fixture = try AccountFixture()
         try await fixture.importGrant()
-        fixture.google.handleRefreshes { _ in .verdict(.invalidGrant) }
+        fixture.google.handleRefreshes { _ in .failure(.invalidGrant) }
         fixture.google.setAccount("ya29.jane")
         let response = try await fixture.connect("ya29.jane")
         #expect(response.data?["account_switch"] == .bool(false))
@@ -198,7 +198,7 @@ struct GmailConnectorTests {
     func unreachable() async throws {
         let fixture = try AccountFixture()
         try await fixture.importGrant()
-        fixture.google.handleRefreshes { _ in .verdict(.noAnswer(code: "timeout")) }
+        fixture.google.handleRefreshes { _ in .failure(.noAnswer(code: "timeout")) }
         fixture.google.setAccount("ya29.jane")
         let response = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
         #expect(response.payPulse == "502 DEPENDENCY_FAILURE")

@@ -36,7 +36,7 @@ actor PausableEndpoint: AnsweringEndpoint {
         for waiter in requestWaiters { waiter.resume() }
         requestWaiters = []
         if holds { await withCheckedContinuation { heldRefreshes.append($0) } }
-        guard !refuses else { return ParsedRefreshResponse(verdict: .invalidGrant, status: 400) }
+        guard !refuses else { return ParsedRefreshResponse(verdict: .failed(.invalidGrant), status: 400) }
         let tokens = TokenResponse(
             accessToken: Secret("ya29.late"),
             lifetime: .seconds(3599),

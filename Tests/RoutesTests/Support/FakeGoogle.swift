@@ -33,7 +33,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
 
     enum RefreshBehavior: Sendable {
         case grant
-        case verdict(RefreshVerdict)
+        case failure(RefreshFailure)
         /// The request waits until ``FakeGoogle/release(_:)``.
         case hold
     }
@@ -142,7 +142,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         client: OAuthClientCredentials,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> ParsedRefreshResponse {
-        guard mayStillSend() else { return ParsedRefreshResponse(verdict: .notSent(code: "not_sent")) }
+        guard mayStillSend() else { return ParsedRefreshResponse(verdict: .failed(.notSent(code: "not_sent"))) }
         let text = token.reveal()
         let script = state.withLock { state in
             state.refreshed.append(text)
@@ -150,7 +150,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         }
         switch script(text) {
         case .grant: return ParsedRefreshResponse(verdict: issue(for: text), status: 200)
-        case .verdict(let verdict): return ParsedRefreshResponse(verdict: verdict, status: 400)
+        case .failure(let failure): return ParsedRefreshResponse(verdict: .failed(failure), status: 400)
         case .hold:
             let verdict = await withCheckedContinuation { caller in
                 let waiter = state.withLock { state in

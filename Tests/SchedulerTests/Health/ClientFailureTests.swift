@@ -47,9 +47,9 @@ struct ClientFailureTests {
             (.unknown(code: "Not A Code"), "unknown"), (.noAnswer(code: "timeout"), "timeout"),
             (.notSent(code: "withheld"), nil),
             (.givenUp(code: "stopping"), nil),
-        ] as [(RefreshVerdict, String?)]
+        ] as [(RefreshFailure, String?)]
     )
-    func verdicts(verdict: RefreshVerdict, code: String?) throws {
+    func verdicts(verdict: RefreshFailure, code: String?) throws {
         var fixture = RulesFixture()
         var grant = try Sample.grant()
         _ = fixture.refuse(verdict, on: &grant)

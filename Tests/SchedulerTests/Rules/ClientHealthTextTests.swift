@@ -160,7 +160,7 @@ struct ClientHealthTextTests {
 
     /// Exercises a health in every way that an engine does: no call may trap, and the result can be stored again.
     private static func exercise(_ fixture: inout RulesFixture) throws {
-        let verdicts: [RefreshVerdict] = [
+        let verdicts: [RefreshFailure] = [
             .noAnswer(code: "timeout"), .clientFault(code: "invalid_client"), .throttled(code: "http_429"),
             .clientOrForeignToken(code: "unauthorized_client"), .invalidGrant,
         ]

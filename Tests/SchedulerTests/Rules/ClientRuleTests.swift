@@ -54,7 +54,7 @@ struct ClientRuleTests {
 
     @Test("Twenty failures in a row over ten grants open the breaker", arguments: [10, 9])
     func endpointFailing(grants: Int) throws {
-        let verdicts: [RefreshVerdict] = [.noAnswer(code: "timeout"), .endpointFault(code: "http_500"), .notJSON]
+        let verdicts: [RefreshFailure] = [.noAnswer(code: "timeout"), .endpointFault(code: "http_500"), .notJSON]
         var fixture = RulesFixture()
         var changes: [Breaker.Change] = []
         for number in 0..<40 {
@@ -107,7 +107,7 @@ struct ClientRuleTests {
 
     @Test("A grant that failed in an outage, and by chance after it, waits as after a first failure")
     func outageDoesNotCount() throws {
-        let fault = RefreshVerdict.endpointFault(code: "http_503")
+        let fault = RefreshFailure.endpointFault(code: "http_503")
         var fixture = RulesFixture()
         // A jitter of zero gives the longest wait.
         fixture.jitter = 0
@@ -187,7 +187,7 @@ struct ClientRuleTests {
 
 @Suite("A token that seems to belong to another client")
 struct ForeignTokenTests {
-    private let verdict = RefreshVerdict.clientOrForeignToken(code: "unauthorized_client")
+    private let verdict = RefreshFailure.clientOrForeignToken(code: "unauthorized_client")
 
     @Test("While no grant of the client is proven, it is retried and an alarm is raised")
     func noGrantProven() throws {

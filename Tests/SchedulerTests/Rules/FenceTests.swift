@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The fence and the lease")
 struct FenceTests {
-    private static let refusals: [RefreshVerdict] = [
+    private static let refusals: [RefreshFailure] = [
         .invalidGrant, .signInRequired(code: "invalid_rapt"), .blocked(code: "policy_enforced"),
         .clientFault(code: "invalid_client"), .clientOrForeignToken(code: "unauthorized_client"),
         .throttled(code: "http_429"), .endpointFault(code: "http_503"), .noAnswer(code: "timeout"), .notJSON,
@@ -84,7 +84,7 @@ struct FenceTests {
     func unknownOutcome(isUnknown: Bool) throws {
         var grant = try Sample.grant()
         var fixture = RulesFixture()
-        let timeout = RefreshVerdict.noAnswer(code: "timeout", outcomeUnknown: isUnknown)
+        let timeout = RefreshFailure.noAnswer(code: "timeout", outcomeUnknown: isUnknown)
         #expect(fixture.refuse(timeout, on: &grant).outcome == .retrying)
         let span = RefreshRules.maximumUnansweredWork
         #expect(grant.lease?.until == (isUnknown ? fixture.instant + span : nil))

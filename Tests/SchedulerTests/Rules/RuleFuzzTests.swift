@@ -11,7 +11,7 @@ import Testing
 /// each.
 @Suite("The refresh rules under random sequences", .timeLimit(.minutes(10)))
 struct RuleFuzzTests {
-    private static let verdicts: [RefreshVerdict] = [
+    private static let verdicts: [RefreshFailure] = [
         .invalidGrant, .invalidGrant, .signInRequired(code: "invalid_rapt"), .blocked(code: "policy_enforced"),
         .clientFault(code: "invalid_client"), .clientOrForeignToken(code: "unauthorized_client"),
         .throttled(code: "http_429"), .endpointFault(code: "http_503"), .noAnswer(code: "timeout"), .notJSON,
@@ -46,7 +46,7 @@ private struct RuleModel {
     private func draw(_ count: Int) -> Int { Int(random.nextBits() % UInt64(count)) }
 
     /// Applies one random event to one grant; returns a description of a violated invariant.
-    mutating func step(verdicts: [RefreshVerdict]) throws -> String? {
+    mutating func step(verdicts: [RefreshFailure]) throws -> String? {
         let place = draw(grants.count)
         switch draw(12) {
         case 0: fixture.now = fixture.now + .seconds(draw(200_000) - 100_000)
@@ -74,7 +74,7 @@ private struct RuleModel {
         return grants[place].generation > former ? nil : "a reconnect did not raise the generation"
     }
 
-    private mutating func answer(_ place: Int, _ verdicts: [RefreshVerdict]) throws -> String? {
+    private mutating func answer(_ place: Int, _ verdicts: [RefreshFailure]) throws -> String? {
         var grant = grants[place]
         guard !grant.state.endsRefreshes, grant.refreshToken != nil else { return nil }
         fixture.jitter = random.nextUnit()

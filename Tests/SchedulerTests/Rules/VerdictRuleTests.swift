@@ -9,7 +9,7 @@ import Testing
 
 /// A verdict and its effect on a proven grant outside a wave.
 private struct Rule: Sendable, CustomTestStringConvertible {
-    var verdict: RefreshVerdict
+    var verdict: RefreshFailure
     var outcome: RefreshOutcome
     /// The new state of a connected grant; `nil` if it keeps its state.
     var state: GrantState?
@@ -210,7 +210,7 @@ struct VerdictRuleTests {
 
     @Test("A grant waits at least as long as Retry-After", arguments: [0, 7, 1800])
     func retryAfter(seconds: Int) throws {
-        for verdict in [RefreshVerdict.throttled(code: "http_429"), .endpointFault(code: "http_503")] {
+        for verdict in [RefreshFailure.throttled(code: "http_429"), .endpointFault(code: "http_503")] {
             var grant = try Sample.grant()
             var fixture = RulesFixture()
             _ = fixture.refuse(verdict, on: &grant, retryAfter: .seconds(seconds))

@@ -8,7 +8,7 @@ import Testing
 
 /// An answer that ends or suspends a proven grant.
 private struct Refusal: Sendable, CustomTestStringConvertible {
-    var verdict: RefreshVerdict
+    var verdict: RefreshFailure
     /// The outcome, the state and the reason once it is believed.
     var outcome: RefreshOutcome
     var state: GrantState
@@ -92,10 +92,10 @@ struct WaveTests {
     @Test("counts every answer that shows if a proven grant's token is alive")
     func countedAnswers() throws {
         var fixture = RulesFixture()
-        let counted: [RefreshVerdict] = [
+        let counted: [RefreshFailure] = [
             .invalidGrant, .signInRequired(code: "invalid_rapt"), .blocked(code: "policy_enforced"),
         ]
-        let silent: [RefreshVerdict] = [
+        let silent: [RefreshFailure] = [
             .clientFault(code: "invalid_client"), .clientOrForeignToken(code: "invalid_request"),
             .throttled(code: "http_429"), .endpointFault(code: "http_503"), .noAnswer(code: "timeout"), .notJSON,
             .unknown(code: "new"),

@@ -11,8 +11,11 @@ struct CallerPaceTests {
     @Test(
         "a later process sends nothing while the client's breaker is open, or during a pause",
         arguments: [
-            ("breaker_open", ParsedRefreshResponse(verdict: .clientFault(code: "invalid_client"))),
-            ("throttled", ParsedRefreshResponse(verdict: .throttled(code: "http_429"), retryAfter: .seconds(300))),
+            ("breaker_open", ParsedRefreshResponse(verdict: .failed(.clientFault(code: "invalid_client")))),
+            (
+                "throttled",
+                ParsedRefreshResponse(verdict: .failed(.throttled(code: "http_429")), retryAfter: .seconds(300))
+            ),
         ]
     )
     func laterProcess(reason: String, answer: ParsedRefreshResponse) async throws {

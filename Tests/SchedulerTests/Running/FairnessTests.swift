@@ -12,7 +12,8 @@ struct FairnessTests {
     @Test("a refused client's overdue grants, more than a scan reads, do not hide those of others")
     func hiddenBehindABrokenClient() async throws {
         let fixture = try RunningEngineFixture { client in
-            client.id == "broken" ? ParsedRefreshResponse(verdict: .clientFault(code: "deleted_client")) : .good
+            client.id == "broken"
+                ? ParsedRefreshResponse(verdict: .failed(.clientFault(code: "deleted_client"))) : .good
         }
         try await fixture.add(1...20_500, of: "broken", overdueSince: .seconds(600))
         try await fixture.add(30_001...30_003, of: "well", overdueSince: .seconds(1))

@@ -14,7 +14,7 @@ struct InFlightTests {
         let clock = Mutex<ManualTime?>(nil)
         let fixture = try RunningEngineFixture(maximumInFlight: 4_096) { client in
             guard client.id == "slow" else {
-                return ParsedRefreshResponse(verdict: .throttled(code: "http_429"), status: 429)
+                return ParsedRefreshResponse(verdict: .failed(.throttled(code: "http_429")), status: 429)
             }
             clock.withLock { $0?.advance(by: .seconds(2)) }
             return .good

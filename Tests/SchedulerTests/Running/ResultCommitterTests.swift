@@ -17,7 +17,7 @@ struct ResultCommitterTests {
     private func pending(
         _ number: Int64,
         isForced: Bool = true,
-        verdict: RefreshVerdict = .noAnswer(code: "timeout"),
+        verdict: RefreshFailure = .noAnswer(code: "timeout"),
         answer: RefreshResult.Answer? = nil,
         beforeReading: @escaping @Sendable () throws(CryptoError) -> Void = {}
     ) throws -> PendingResult {

@@ -52,7 +52,7 @@ private final class SilentEndpoint: GoogleTokenEndpoint {
     func refresh(_ requests: [RefreshSubmission]) -> [@Sendable () -> Void] {
         self.requests.withLock { $0 += requests }
         return requests.map { request in
-            { request.receive(.answer(ParsedRefreshResponse(verdict: .notSent(code: "cancelled")))) }
+            { request.receive(.answer(ParsedRefreshResponse(verdict: .failed(.notSent(code: "cancelled"))))) }
         }
     }
 

@@ -32,7 +32,7 @@ private struct Fleet {
     }
 
     /// Refreshes each grant that is due, step by step; `answer` gives each answer.
-    mutating func run(for span: Duration, answer: (Int, Timestamp, Double) -> RefreshVerdict?) throws {
+    mutating func run(for span: Duration, answer: (Int, Timestamp, Double) -> RefreshFailure?) throws {
         let end = fixture.now + span
         var deadlines = DeadlineHeap()
         var changed = Array(grants.indices)
@@ -140,11 +140,11 @@ struct DoubtTests {
     @Test(
         "A wave of other refusals ends and suspends no grant",
         arguments: [
-            RefreshVerdict.signInRequired(code: "invalid_rapt"), .blocked(code: "admin_policy_enforced"),
+            RefreshFailure.signInRequired(code: "invalid_rapt"), .blocked(code: "admin_policy_enforced"),
         ],
         [0.50, 1]
     )
-    func otherRefusals(verdict: RefreshVerdict, rate: Double) throws {
+    func otherRefusals(verdict: RefreshFailure, rate: Double) throws {
         var fleet = try Fleet(40, seed: 90)
         try fleet.run(for: .seconds(8 * 3600)) { _, _, _ in nil }
         // All are due within the wave.

@@ -10,11 +10,11 @@ struct EndpointFailureTests {
     @Test(
         "A wave of refusals for two thirds of all grants disconnects no grant",
         arguments: [
-            RefreshVerdict.invalidGrant, .signInRequired(code: "invalid_rapt"),
+            RefreshFailure.invalidGrant, .signInRequired(code: "invalid_rapt"),
             .blocked(code: "admin_policy_enforced"),
         ]
     )
-    func wave(refusal: RefreshVerdict) async throws {
+    func wave(refusal: RefreshFailure) async throws {
         let fixture = try EngineFixture(seed: 30, lifetime: .seconds(60))
         try await fixture.add(0..<100)
         // A read of the due index every ten seconds finds the grants that were recalled.

@@ -23,7 +23,7 @@ struct PassTests {
             case 0: .answer(.invalidGrant)
             case 1: .answer(.signInRequired(code: "invalid_rapt"))
             case 2: .answer(.blocked(code: "policy_enforced"))
-            case 3: .answer(.flawed(code: "flawed_answer", rotated: nil))
+            case 3: .verdict(.flawed(code: "flawed_answer", rotated: nil))
             case 4: .answer(.unknown(code: "new"))
             default: .grant
             }

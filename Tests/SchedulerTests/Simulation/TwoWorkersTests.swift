@@ -327,7 +327,7 @@ private final class BreakableWay: AnsweringEndpoint {
             return state.isBroken
         }
         guard !isLost else {
-            return ParsedRefreshResponse(verdict: .noAnswer(code: "connection_failed", outcomeUnknown: false))
+            return ParsedRefreshResponse(verdict: .failed(.noAnswer(code: "connection_failed", outcomeUnknown: false)))
         }
         return await endpoint.refresh(token, client: client, mayStillSend: mayStillSend)
     }

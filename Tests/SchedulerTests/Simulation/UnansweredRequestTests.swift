@@ -96,9 +96,9 @@ struct UnansweredRequestTests {
 
     @Test(
         "A request with an unknown outcome is repeated once the server has had the time to end it",
-        arguments: [RefreshVerdict.noAnswer(code: "timeout"), .givenUp(code: "shut_down")]
+        arguments: [RefreshFailure.noAnswer(code: "timeout"), .givenUp(code: "shut_down")]
     )
-    func unknownOutcome(verdict: RefreshVerdict) async throws {
+    func unknownOutcome(verdict: RefreshFailure) async throws {
         let (fixture, engine, _) = try await holding(rotates: true)
         fixture.google.answer { _ in .grant }
         fixture.google.release(verdict)

@@ -110,12 +110,12 @@ struct VendingTests {
     @Test(
         "A grant that shows as disconnected is refused with its state, reason and time, and never called",
         arguments: [
-            (RefreshVerdict.invalidGrant, GrantState.disconnected, "invalid_grant"),
+            (RefreshFailure.invalidGrant, GrantState.disconnected, "invalid_grant"),
             (.signInRequired(code: "invalid_rapt"), .reauthRequired, "invalid_rapt"),
             (.blocked(code: "policy_enforced"), .suspended, "policy_enforced"),
         ]
     )
-    func refused(verdict: RefreshVerdict, state: GrantState, reason: String) async throws {
+    func refused(verdict: RefreshFailure, state: GrantState, reason: String) async throws {
         let fixture = try EngineFixture()
         try await fixture.add(0..<1)
         fixture.google.answer { _ in .answer(verdict) }
@@ -130,8 +130,9 @@ struct VendingTests {
     @Test(
         "While refreshing fails the old token is served with a warning, until it expires",
         arguments: [
-            RefreshVerdict.noAnswer(code: "timeout"), .endpointFault(code: "http_503"), .throttled(code: "http_429"),
-            .unknown(code: "new"), .notJSON, .flawed(code: "flawed_answer", rotated: nil),
+            RefreshVerdict.failed(.noAnswer(code: "timeout")), .failed(.endpointFault(code: "http_503")),
+            .failed(.throttled(code: "http_429")), .failed(.unknown(code: "new")), .failed(.notJSON),
+            .flawed(code: "flawed_answer", rotated: nil),
         ]
     )
     func oldToken(verdict: RefreshVerdict) async throws {
@@ -139,7 +140,7 @@ struct VendingTests {
         try await fixture.add(0..<1)
         let engine = fixture.engine()
         let first = try await engine.freshToken(of: "user 0", minimumLife: .zero)
-        fixture.google.answer { _ in .answer(verdict) }
+        fixture.google.answer { _ in .verdict(verdict) }
         fixture.time.advance(by: .seconds(3000))
         let old = try await engine.freshToken(of: "user 0", minimumLife: .seconds(1800))
         #expect(old.accessToken == first.accessToken)

@@ -22,7 +22,8 @@ final class FakeGoogle: AnsweringEndpoint {
         case grant
         /// Grants an access token with this lifetime.
         case grantFor(Duration)
-        case answer(RefreshVerdict)
+        case answer(RefreshFailure)
+        case verdict(RefreshVerdict)
         /// Does not answer until the test releases the request.
         case hold
         /// The process stands still before it has sent the request, until the test lets it continue.
@@ -45,7 +46,7 @@ final class FakeGoogle: AnsweringEndpoint {
     private struct Held {
         var account: Int
         var version: Int
-        var caller: CheckedContinuation<RefreshVerdict?, Never>
+        var caller: CheckedContinuation<RefreshFailure?, Never>
     }
 
     private struct State {
@@ -109,16 +110,16 @@ final class FakeGoogle: AnsweringEndpoint {
         }
     }
 
-    /// Releases all held requests, with a verdict or with a good answer.
-    func release(_ verdict: RefreshVerdict? = nil) {
+    /// Releases all held requests, with a failure or with a good answer.
+    func release(_ failure: RefreshFailure? = nil) {
         let held = state.withLock { state in
             defer { state.held = [] }
             return state.held
         }
-        for request in held { request.caller.resume(returning: verdict) }
+        for request in held { request.caller.resume(returning: failure) }
     }
 
-    private func hold(_ account: Int, _ version: Int) async -> RefreshVerdict? {
+    private func hold(_ account: Int, _ version: Int) async -> RefreshFailure? {
         await withCheckedContinuation { caller in
             let met = state.withLock { state in
                 state.held.append(Held(account: account, version: version, caller: caller))
@@ -139,7 +140,7 @@ final class FakeGoogle: AnsweringEndpoint {
     ) async -> ParsedRefreshResponse {
         let parts = token.reveal().split(separator: "-")
         guard parts.count == 3, let account = Int(parts[1]), let version = Int(parts[2]) else {
-            return ParsedRefreshResponse(verdict: .unknown(code: "no_such_token"))
+            return ParsedRefreshResponse(verdict: .failed(.unknown(code: "no_such_token")))
         }
         let request = Request(
             account: account,
@@ -149,7 +150,7 @@ final class FakeGoogle: AnsweringEndpoint {
         )
         let reply = state.withLock { $0.script }(request)
         if case .freezeBeforeSending = reply { _ = await hold(account, version) }
-        guard mayStillSend() else { return ParsedRefreshResponse(verdict: .notSent(code: "withheld")) }
+        guard mayStillSend() else { return ParsedRefreshResponse(verdict: .failed(.notSent(code: "withheld"))) }
         begin(request)
         defer { end(account) }
         switch reply {
@@ -157,10 +158,15 @@ final class FakeGoogle: AnsweringEndpoint {
             return ParsedRefreshResponse(verdict: issue(account, version), status: 200)
         case .grantFor(let lifetime):
             return ParsedRefreshResponse(verdict: issue(account, version, lifetime: lifetime), status: 200)
-        case .answer(let verdict):
+        case .answer(let failure):
+            return ParsedRefreshResponse(verdict: .failed(failure), status: 400)
+        case .verdict(let verdict):
             return ParsedRefreshResponse(verdict: verdict, status: 400)
         case .hold:
-            return ParsedRefreshResponse(verdict: await hold(account, version) ?? issue(account, version), status: 200)
+            if let failure = await hold(account, version) {
+                return ParsedRefreshResponse(verdict: .failed(failure), status: 200)
+            }
+            return ParsedRefreshResponse(verdict: issue(account, version), status: 200)
         }
     }
 
@@ -193,7 +199,7 @@ final class FakeGoogle: AnsweringEndpoint {
         let lifetime = lifetime ?? self.lifetime
         return state.withLock { state in
             var account = state.accounts[number] ?? Account()
-            guard version >= account.usedVersion else { return .invalidGrant }
+            guard version >= account.usedVersion else { return .failed(.invalidGrant) }
             account.usedVersion = version
             if let goodUntil = account.goodUntil, goodUntil < now {
                 account.longestGap = max(account.longestGap, now - goodUntil)

@@ -126,7 +126,7 @@ struct RulesFixture {
         return decision
     }
 
-    mutating func refuse(_ verdict: RefreshVerdict, on grant: inout Grant, retryAfter: Duration? = nil)
+    mutating func refuse(_ verdict: RefreshFailure, on grant: inout Grant, retryAfter: Duration? = nil)
         -> RefreshDecision
     {
         decide(.failed(verdict, retryAfter: retryAfter), on: &grant)
