@@ -3,7 +3,7 @@ package import Crypto
 package import HTTPClient
 
 /// Google's endpoints over HTTP.
-package struct GoogleOAuthAPI: GoogleTokenEndpoint, CodeEndpoint {
+package struct GoogleOAuthAPI: Google {
     private let http: HTTPClient
     private let refreshPattern: RequestPattern
     private let revocationPattern: RequestPattern
@@ -59,7 +59,6 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint, CodeEndpoint {
         }
     }
 
-    /// Returns the account that an access token belongs to.
     package func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo {
         let request = HTTPRequest(
             method: .get,
@@ -70,9 +69,7 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint, CodeEndpoint {
         return info
     }
 
-    /// Returns the client, scopes and expiry of an access token.
-    ///
-    /// The token is sent in the body, which proxies do not log.
+    /// Sends the token in the body, which proxies do not log.
     package func tokenInfo(accessToken: Secret) async throws(LookupError) -> TokenInfo {
         let request = HTTPRequest("access_token", accessToken, tokeninfoPattern)
         guard let info = TokenInfo(try await http.lookUp(request).body) else { throw .flawed }

@@ -11,7 +11,7 @@ package struct RefreshSubmission: Sendable {
     ///
     /// If it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
-    /// Called once with the response, possibly before ``GoogleTokenEndpoint/refresh(_:)`` returns.
+    /// Called once with the response, possibly before ``Google/refresh(_:)`` returns.
     package let receive: @Sendable (RawRefreshResponse) -> Void
 
     package init(

@@ -1,6 +1,6 @@
 internal import Base
-package import Crypto
-package import GoogleOAuth
+internal import Crypto
+internal import GoogleOAuth
 internal import Storage
 
 extension RouteDependencies {
@@ -116,16 +116,6 @@ struct GoogleIdentity: Hashable, Sendable {
         return domain == "gmail.com" || domain == "googlemail.com"
     }
 }
-
-/// Google's information about an access token, which tests replace with a fake.
-package protocol GoogleLookups: Sendable {
-    /// Returns the user of the token.
-    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
-    /// Returns the client of the token.
-    func tokenInfo(accessToken: Secret) async throws(LookupError) -> TokenInfo
-}
-
-extension GoogleOAuthAPI: GoogleLookups {}
 
 /// The rule that a Google token proves the identity of its user only if the app obtained it.
 extension StoreTransaction {

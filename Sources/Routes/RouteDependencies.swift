@@ -12,7 +12,7 @@ package struct RouteDependencies: Sendable {
 
     let store: any Store
     let engine: RefreshEngine
-    let google: any GoogleLookups
+    let google: any Google
     let vault: TokenVault
     let tokens: AppTokens
     /// The keys of Google's ID tokens.
@@ -36,7 +36,7 @@ package struct RouteDependencies: Sendable {
     package init(
         store: any Store,
         engine: RefreshEngine,
-        google: any GoogleLookups,
+        google: any Google,
         vault: TokenVault,
         tokens: AppTokens,
         googleKeys: KeySetCache,

@@ -2,7 +2,7 @@ package import Crypto
 package import GoogleOAuth
 
 /// A fake token endpoint that answers each request from a function that may wait.
-package protocol AnsweringEndpoint: GoogleTokenEndpoint {
+package protocol AnsweringEndpoint: PartialGoogle {
     func refresh(
         _ token: Secret,
         client: OAuthClientCredentials,
@@ -23,9 +23,5 @@ extension AnsweringEndpoint {
             }
             return { task.cancel() }
         }
-    }
-
-    package func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo {
-        throw .unavailable(code: "not_prepared")
     }
 }

@@ -85,7 +85,7 @@ package final class CodeExchanges: Sendable {
     ///
     /// A reload can change it.
     package let client: @Sendable () -> OAuthClientCredentials?
-    let endpoint: any CodeEndpoint
+    let endpoint: any Google
     /// Writes tokens that the store does not take durably elsewhere, sealed, so that the next process finds them.
     private let save: @Sendable ([ExchangedTokens]) async throws -> Void
     private let time: any TimeSource
@@ -93,7 +93,7 @@ package final class CodeExchanges: Sendable {
 
     package init(
         client: @escaping @Sendable () -> OAuthClientCredentials?,
-        endpoint: any CodeEndpoint,
+        endpoint: any Google,
         save: @escaping @Sendable ([ExchangedTokens]) async throws -> Void,
         time: any TimeSource
     ) {

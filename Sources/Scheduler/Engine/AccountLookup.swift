@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// An app brings an access token, whose account Google names, and a refresh token, whose account cannot be looked up.
 /// If an app kept a refresh token from before its user switched accounts, one user would get the mail of another.
-extension GoogleTokenEndpoint {
+extension Google {
     /// Returns the answer as it counts for the grant.
     ///
     /// If the answer does not have an ID token, the account is looked up once at Google, unless `mayLookUp` is `false`.

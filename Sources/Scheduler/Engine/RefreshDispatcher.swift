@@ -5,7 +5,7 @@ import Storage
 
 /// Sends the requests of claimed grants, and hands the responses to the committer as they arrive.
 struct RefreshDispatcher: Sendable {
-    let endpoint: any GoogleTokenEndpoint
+    let endpoint: any Google
     let vault: TokenVault
     let time: any TimeSource
     let leaseNeededToSend: Duration

@@ -52,7 +52,7 @@ package actor RefreshEngine {
 
     package init(
         store: any Store,
-        endpoint: any GoogleTokenEndpoint,
+        endpoint: any Google,
         vault: TokenVault,
         configuration: EngineConfiguration,
         time: any TimeSource,

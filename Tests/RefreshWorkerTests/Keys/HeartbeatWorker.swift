@@ -2,6 +2,7 @@ import GoogleOAuth
 import Storage
 import Synchronization
 import Telemetry
+import TestSupport
 
 @testable import Base
 @testable import Crypto
@@ -28,7 +29,7 @@ struct HeartbeatWorker: Sendable {
         )
         let engine = RefreshEngine(
             store: store,
-            endpoint: SilentEndpoint(),
+            endpoint: SilentGoogle(),
             vault: vault,
             configuration: EngineConfiguration(workerName: name),
             time: fixture.time,
@@ -72,10 +73,4 @@ private final class AlarmLines: LineSink {
     }
 }
 
-private struct SilentEndpoint: GoogleTokenEndpoint {
-    func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] { questions.map { _ in {} } }
-
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
-
-    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo { throw .refused }
-}
+private struct SilentGoogle: PartialGoogle {}

@@ -3,12 +3,13 @@ import Crypto
 import Scheduler
 import Storage
 import Synchronization
+import TestSupport
 
 @testable import GoogleOAuth
 @testable import Routes
 
 /// Google's side of server auth codes in memory, and the spill file of their tokens.
-final class FakeCodeEndpoint: CodeEndpoint {
+final class FakeCodeEndpoint: PartialGoogle {
     static let clientID = "123-server.apps.googleusercontent.com"
 
     private struct State {

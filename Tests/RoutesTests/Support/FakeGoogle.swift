@@ -7,7 +7,7 @@ import TestSupport
 @testable import Routes
 
 /// Google in memory: returns the owners of access tokens that a test has set, and handles refreshes by a script.
-final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
+final class FakeGoogle: AnsweringEndpoint {
     static let clientID = "123-ours.apps.googleusercontent.com"
 
     /// The content of both look-ups of one access token.

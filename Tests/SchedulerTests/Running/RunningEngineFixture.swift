@@ -13,7 +13,7 @@ struct RunningEngineFixture {
     let store: TestStore
     let vault: TokenVault
     let engine: RefreshEngine
-    private let endpoint: any GoogleTokenEndpoint
+    private let endpoint: any Google
 
     init(
         maximumInFlight: Int = 64,
@@ -30,7 +30,7 @@ struct RunningEngineFixture {
     init(
         maximumInFlight: Int = 64,
         clientSecrets: [String: Secret] = [:],
-        endpoint: any GoogleTokenEndpoint
+        endpoint: any Google
     ) throws {
         store = try TestStore(time: time, random: SeededRandom(seed: 1))
         let ring = try KeyRing(keys: [SealingKey.random()])
@@ -51,7 +51,7 @@ struct RunningEngineFixture {
     private static func engine(
         over store: any Store,
         _ vault: TokenVault,
-        _ endpoint: any GoogleTokenEndpoint,
+        _ endpoint: any Google,
         _ time: ManualTime,
         _ maximumInFlight: Int,
         _ clientSecrets: [String: Secret]

@@ -44,7 +44,7 @@ struct StopTests {
 }
 
 /// An endpoint that never answers by itself; a cancelled request ends as not sent.
-private final class SilentEndpoint: GoogleTokenEndpoint {
+private final class SilentEndpoint: PartialGoogle {
     private let requests = Mutex<[RefreshSubmission]>([])
 
     var requestCount: Int { requests.withLock { $0.count } }
@@ -59,8 +59,4 @@ private final class SilentEndpoint: GoogleTokenEndpoint {
     func answerAll(with answer: ParsedRefreshResponse) {
         for request in requests.withLock({ $0 }) { request.receive(.answer(answer)) }
     }
-
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
-
-    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo { throw .refused }
 }

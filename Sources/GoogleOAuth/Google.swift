@@ -1,12 +1,19 @@
-import Base
 package import Crypto
 
-/// The endpoints that the engine calls: Google's, or fake ones in tests.
+/// What the worker asks of Google: ``GoogleOAuthAPI`` sends it over HTTP, and tests replace it with a fake.
 ///
-/// The engine parses the responses to refreshes later, in batches.
-package protocol GoogleTokenEndpoint: Sendable {
+///     let google: any Google = GoogleOAuthAPI(http: http, endpoints: endpoints)
+///     let account = try await google.userInfo(accessToken: token)
+package protocol Google: Sendable {
     /// Sends refresh requests, and returns for each one the closure that cancels it.
+    ///
+    /// The caller parses the responses later, in batches.
     func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void]
+
+    /// Exchanges an authorization code for tokens.
+    ///
+    /// A code can be used once. If the task is cancelled, the code might be spent.
+    func exchange(_ code: Secret, client: OAuthClientCredentials) async -> CodeExchange
 
     /// Revokes a grant by one of its tokens.
     ///
@@ -16,6 +23,9 @@ package protocol GoogleTokenEndpoint: Sendable {
 
     /// Returns the account that an access token belongs to.
     func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
+
+    /// Returns the client, scopes and expiry of an access token.
+    func tokenInfo(accessToken: Secret) async throws(LookupError) -> TokenInfo
 }
 
 /// The outcome of a request to revoke a grant.

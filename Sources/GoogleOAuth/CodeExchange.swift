@@ -1,20 +1,6 @@
 import Base
 package import Crypto
 
-/// The endpoints that turn an app's `serverAuthCode` into a grant: Google's, or fake ones in tests.
-package protocol CodeEndpoint: Sendable {
-    /// Exchanges an authorization code for tokens.
-    ///
-    /// A code can be used once. If the task is cancelled, the code may be spent.
-    func exchange(_ code: Secret, client: OAuthClientCredentials) async -> CodeExchange
-
-    /// Returns the account that an access token belongs to.
-    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
-
-    /// Revokes a grant by one of its tokens, as ``GoogleTokenEndpoint/revoke(_:mayStillSend:)`` does.
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
-}
-
 /// The meaning of the token endpoint's answer to a code.
 ///
 /// The texts are for logs: they never contain the code, a token or the client's secret.
