@@ -70,7 +70,7 @@ struct LeaseConformanceTests {
             try await store.transact { transaction in
                 var grant = claimed
                 let lease = try #require(claimed.lease)
-                grant.leaveAlone(under: lease, for: span, at: start, transaction.leaseTime.instant)
+                grant.leaveAlone(under: lease, for: span, at: start, instant: transaction.leaseTime.instant)
                 #expect(try transaction.replace(claimed, by: grant))
             }
             time.advance(by: span - .milliseconds(1))

@@ -74,10 +74,10 @@ enum MetricsSamples {
         .clockStep(.seconds(-3_600)),
         .delivery(
             of: notice(.connection(of: grant, from: .active, to: .disconnected, reason: .invalidGrant)),
-            .accepted,
+            outcome: .accepted,
             status: 204
         ),
-        .delivery(of: notice(.userDeleted), .postponed(until: Timestamp(milliseconds: 0)), status: nil),
+        .delivery(of: notice(.userDeleted), outcome: .postponed(until: Timestamp(milliseconds: 0)), status: nil),
     ]
 
     /// One sample of each event, in the order of the document.

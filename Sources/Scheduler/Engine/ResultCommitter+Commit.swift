@@ -74,12 +74,12 @@ extension ResultCommitter {
             guard let grant = try transaction.grant(for: result) else {
                 var decision = RefreshDecision(outcome: .void, grant: nil, health: health)
                 if result.answer.containsTokens {
-                    decision.alarm = (
+                    decision.alarm = RefreshDecision.Alarm(
                         kind: .rotatedTokensDropped,
                         text: """
-                        grant \(claimed.id) is not in the database any more, as after the restore of a backup: its new tokens \
-                        are kept in a spill file (docs/operate.md#spill-files)
-                        """
+                            grant \(claimed.id) is not in the database any more, as after the restore of a backup: its new tokens \
+                            are kept in a spill file (docs/operate.md#spill-files)
+                            """
                     )
                 }
                 return FinishedRefresh(refresh, result, decision: decision)
@@ -138,7 +138,7 @@ struct ClientHealthCache {
         var health = ClientHealth(stored: try transaction.clientHealth(client), epoch: time.epoch)
         let stored = health
         let successes = try transaction.takeUncountedSuccesses(of: client)
-        let effect = successes.isEmpty ? nil : health.add(successes, at: now, time.instant)
+        let effect = successes.isEmpty ? nil : health.add(successes, at: now, instant: time.instant)
         entries.append(Entry(client: client, stored: stored, current: health, effect: effect))
         return health
     }

@@ -121,7 +121,7 @@ package struct NoticeDispatcher: Sendable {
             )
         }
         log.counters.lifetime.recordNotice(outcome: outcome.name)
-        log.metrics.record(.delivery(of: notice, outcome, status: answer.status))
+        log.metrics.record(.delivery(of: notice, outcome: outcome, status: answer.status))
     }
 
     private func post(_ notice: Notice) async -> (status: Int?, retryAfter: Duration?) {
@@ -138,7 +138,7 @@ package struct NoticeDispatcher: Sendable {
 
 extension MetricsEvent {
     /// One try to deliver a notice to the backend.
-    static func delivery(of notice: Notice, _ outcome: NoticeOutcome, status: Int?) -> MetricsEvent {
+    static func delivery(of notice: Notice, outcome: NoticeOutcome, status: Int?) -> MetricsEvent {
         MetricsEvent("notice") { line in
             line.text("notice", notice.id, "its id, which the receiver gets too")
             line.text("type", notice.content.type, "as in `grant.disconnected` or `user.deleted`")
@@ -230,7 +230,7 @@ extension Notice {
 
     /// Returns the request that delivers the notice at this instant.
     func request(to endpoint: Endpoint, keys: [MessageKey], at now: Timestamp) -> HTTPRequest {
-        .notice(id, body, to: endpoint, keys: keys, at: now)
+        .notice(id, body: body, to: endpoint, keys: keys, at: now)
     }
 }
 
@@ -238,7 +238,7 @@ extension HTTPRequest {
     /// Returns a signed message, with one signature for each key.
     fileprivate static func notice(
         _ id: String,
-        _ body: [UInt8],
+        body: [UInt8],
         to endpoint: Endpoint,
         keys: [MessageKey],
         at now: Timestamp
@@ -273,7 +273,7 @@ extension HTTPClient {
         line.field("type", "test")
         line.field("timestamp", now.iso8601)
         line.object("data") { _ in }
-        let request = HTTPRequest.notice(id, line.bytes, to: endpoint, keys: keys, at: now)
+        let request = HTTPRequest.notice(id, body: line.bytes, to: endpoint, keys: keys, at: now)
         return try await send(request, deadline: NoticeDispatcher.deadline).status
     }
 }

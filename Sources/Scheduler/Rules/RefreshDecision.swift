@@ -22,10 +22,13 @@ struct RefreshDecision: Sendable {
     var needsWitness = false
     /// The scopes that the grant had before this answer and has lost with it.
     var lostScopes: [String] = []
-    /// An event that a person must look at.
     var alarm: Alarm?
 
-    typealias Alarm = (kind: AlarmKind, text: String)
+    /// An event that a person must look at.
+    struct Alarm: Sendable {
+        let kind: AlarmKind
+        let text: String
+    }
 
     var isRefreshed: Bool { outcome == .refreshed }
     /// `true` if the result does not count any more.

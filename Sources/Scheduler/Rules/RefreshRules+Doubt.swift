@@ -13,11 +13,15 @@ extension RefreshRules {
     static let maximumDoubt: Duration = .seconds(3_000)
 
     /// Ends or suspends the grant, unless the client gets more refusals than usual and this one is not confirmed yet.
-    func decideRefusal(_ ending: Refusal.Ending, _ reason: GrantReason, _ context: DecisionContext) -> RefreshDecision {
+    func decideRefusal(
+        _ reason: GrantReason,
+        ending: Refusal.Ending,
+        in context: DecisionContext
+    ) -> RefreshDecision {
         // Nothing to doubt: a block that goes on, and an account that the worker has looked up itself.
         if context.grant.state == ending.state || reason == .accountMismatch {
             let health = context.healthRecordingAnswer(isRefusal: false)
-            return end(context.grant, as: ending, reason, health, at: context.now)
+            return end(context.grant, as: ending, reason: reason, health: health, at: context.now)
         }
         let refusal = Refusal(reason, ending: ending, in: context)
         var decision = isBelieved(refusal) ? end(refusal) : doubt(refusal)
@@ -41,15 +45,15 @@ extension RefreshRules {
         if refusal.grant.isProven {
             health.recordEnd(of: refusal.grant.id, isConfirmed: refusal.isRepeated, at: refusal.now)
         }
-        return end(refusal.grant, as: refusal.ending, refusal.reason, health, at: refusal.now)
+        return end(refusal.grant, as: refusal.ending, reason: refusal.reason, health: health, at: refusal.now)
     }
 
     /// Ends or suspends the grant: the only place where a refusal does so.
     private func end(
         _ stored: Grant,
         as ending: Refusal.Ending,
-        _ reason: GrantReason,
-        _ health: ClientHealth,
+        reason: GrantReason,
+        health: ClientHealth,
         at now: Timestamp
     ) -> RefreshDecision {
         var grant = stored
@@ -86,12 +90,12 @@ extension RefreshRules {
         grant.suspect(since: refusal.firstAt)
         var decision = RefreshDecision(outcome: .held, grant: grant, events: events, health: refusal.health)
         if refusal.rate == .wave {
-            decision.alarm = (
+            decision.alarm = RefreshDecision.Alarm(
                 kind: .grantsInDoubt,
                 text: """
-                the token endpoint refuses more grants than usual: each is confirmed for up to 50 minutes before it \
-                ends; see docs/runbook.md#google-refuses-many-grants
-                """
+                    the token endpoint refuses more grants than usual: each is confirmed for up to 50 minutes before it \
+                    ends; see docs/runbook.md#google-refuses-many-grants
+                    """
             )
         }
         return decision

@@ -12,18 +12,18 @@ extension RefreshRules {
     ///
     /// While others are refreshed, the fault is with this grant. The suspicion is stored with the grant, so any number
     /// of foreign tokens can be distinguished from a client fault.
-    func decideClientOrForeignToken(_ code: String, _ context: DecisionContext) -> RefreshDecision {
-        if let alarm = clientSecretsAlarm(code, context) {
+    func decideClientOrForeignToken(_ code: String, in context: DecisionContext) -> RefreshDecision {
+        if let alarm = clientSecretsAlarm(about: code, in: context) {
             // A worker with a wrong secret would otherwise end grants that the other workers refresh.
-            var decision = decideFirstRefusal(code, context)
+            var decision = decideFirstRefusal(code, in: context)
             decision.alarm = alarm
             return decision
         }
-        guard let since = context.foreignTokenSuspectedSince else { return decideFirstRefusal(code, context) }
+        guard let since = context.foreignTokenSuspectedSince else { return decideFirstRefusal(code, in: context) }
         guard context.othersSucceeded(after: since) else {
             // The suspicion starts again and needs later successes of other grants: until then the client itself might
             // be at fault.
-            var decision = decideFirstRefusal(code, context)
+            var decision = decideFirstRefusal(code, in: context)
             decision.needsWitness = context.health.provenSuccessAt != nil
             return decision
         }
@@ -32,8 +32,8 @@ extension RefreshRules {
         if context.isForeignToken(suspectedSince: since) {
             return context.decision(.reauthRequired) { $0.requireSignIn(reason: .clientMismatch, at: context.now) }
         }
-        var decision = retry(.clientMismatchUnconfirmed, isUnderstood: false, context)
-        decision.alarm = (
+        var decision = retry(.clientMismatchUnconfirmed, isUnderstood: false, in: context)
+        decision.alarm = RefreshDecision.Alarm(
             kind: .grantRefused,
             text: "a grant that used to work answers \(code) while others work; its user might have to sign in again"
         )
@@ -41,38 +41,42 @@ extension RefreshRules {
     }
 
     /// Returns the alarm about a refused client secret, unless it is the one of the client's last success.
-    func clientSecretsAlarm(_ code: String, _ context: DecisionContext) -> RefreshDecision.Alarm? {
+    func clientSecretsAlarm(about code: String, in context: DecisionContext) -> RefreshDecision.Alarm? {
         let health = context.health
-        guard health.provenSuccessAt != nil, context.result.clientSecret != health.provenClientSecret else { return nil }
-        return (
+        guard health.provenSuccessAt != nil, context.result.clientSecret != health.provenClientSecret else {
+            return nil
+        }
+        return RefreshDecision.Alarm(
             kind: .clientSecretsDiffer,
             text: """
-            Google answers \(code) to this worker, whose client secret is not the one of the last refresh that succeeded: \
-            compare the client secret files of all workers, and reload them
-            """
+                Google answers \(code) to this worker, whose client secret is not the one of the last refresh that succeeded: \
+                compare the client secret files of all workers, and reload them
+                """
         )
     }
 
     /// Suspects the grant, or the client if many proven grants in a row were refused.
-    private func decideFirstRefusal(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
+    private func decideFirstRefusal(_ code: String, in stored: DecisionContext) -> RefreshDecision {
         guard stored.grant.isProven else {
             var decision = suspect(stored, isUnderstood: true)
-            if stored.health.provenSuccessAt == nil { decision.alarm = clientUnprovenAlarm(code, stored) }
+            if stored.health.provenSuccessAt == nil { decision.alarm = clientUnprovenAlarm(about: code, in: stored) }
             return decision
         }
         var context = stored
         let isClientAtFault = context.health.refusals.add(context.grant.id, at: context.instant)
-        if isClientAtFault || context.health.breaker.isOpenForClientFault { return decideClientFault(code, context) }
+        if isClientAtFault || context.health.breaker.isOpenForClientFault {
+            return decideClientFault(code, in: context)
+        }
         return suspect(context, isUnderstood: false)
     }
 
-    private func clientUnprovenAlarm(_ code: String, _ context: DecisionContext) -> RefreshDecision.Alarm {
-        (
+    private func clientUnprovenAlarm(about code: String, in context: DecisionContext) -> RefreshDecision.Alarm {
+        RefreshDecision.Alarm(
             kind: .clientUnproven,
             text: """
-            Google answers \(code) and no grant of this client was ever refreshed: is the client id right? If not, \
-            move its grants: refresh-worker grants set-client --from \(context.grant.clientID) --to ID
-            """
+                Google answers \(code) and no grant of this client was ever refreshed: is the client id right? If not, \
+                move its grants: refresh-worker grants set-client --from \(context.grant.clientID) --to ID
+                """
         )
     }
 
@@ -80,7 +84,7 @@ extension RefreshRules {
     ///
     /// A suspended grant stays suspended, whatever other grants do: it shows as disconnected already.
     private func suspect(_ stored: DecisionContext, isUnderstood: Bool) -> RefreshDecision {
-        var decision = retry(.clientMismatchUnconfirmed, isUnderstood: isUnderstood, stored)
+        var decision = retry(.clientMismatchUnconfirmed, isUnderstood: isUnderstood, in: stored)
         if stored.grant.state != .suspended { decision.grant?.suspect(since: stored.now) }
         return decision
     }

@@ -6,7 +6,7 @@ import Telemetry
 /// The rules about the client and the endpoint.
 extension RefreshRules {
     /// Decides about a fault of the client: the grant stays as it is, and other grants are tried before it.
-    func decideClientFault(_ code: String, _ context: DecisionContext) -> RefreshDecision {
+    func decideClientFault(_ code: String, in context: DecisionContext) -> RefreshDecision {
         var (grant, health) = (context.grant, context.health)
         let change = health.breaker.clientFault(code, at: context.instant, jitter: context.jitter)
         grant.postpone(until: context.now + BackOff.shortest * (1 + 4 * context.jitter), at: context.now)
@@ -25,7 +25,7 @@ extension RefreshRules {
         _ reason: GrantReason,
         isUnderstood: Bool = true,
         notBefore: Duration? = nil,
-        _ context: DecisionContext
+        in context: DecisionContext
     ) -> RefreshDecision {
         let now = context.now
         var grant = context.grant
@@ -34,14 +34,14 @@ extension RefreshRules {
             grant.postpone(until: now + max(BackOff.slowRetryInterval, notBefore ?? .zero), at: now)
             return RefreshDecision(outcome: .retrying, grant: grant, health: context.health)
         }
-        let delay = backOffDelay(context, isUnderstood: isUnderstood)
+        let delay = backOffDelay(in: context, isUnderstood: isUnderstood)
         return context.decision(.retrying) {
             $0.retry(reason: reason, dueAt: now + max(delay, notBefore ?? .zero), at: now)
         }
     }
 
-    private func backOffDelay(_ context: DecisionContext, isUnderstood: Bool) -> Duration {
-        let failures = failuresThatCount(context)
+    private func backOffDelay(in context: DecisionContext, isUnderstood: Bool) -> Duration {
+        let failures = failuresThatCount(in: context)
         if isUnderstood {
             return backOff.delay(failures: failures, remainingLife: context.remainingLife, jitter: context.jitter)
         }
@@ -56,14 +56,14 @@ extension RefreshRules {
     /// Returns the number of the grant's failures in a row, of which those in an outage count as one.
     ///
     /// The end of an outage clears the count for all grants: a failure by chance soon after it counts as a first one.
-    private func failuresThatCount(_ context: DecisionContext) -> Int {
+    private func failuresThatCount(in context: DecisionContext) -> Int {
         var countedFor = context.failingFor
         if let sinceOutage = context.timeSinceOutage { countedFor = min(countedFor, sinceOutage) }
         return min(context.grant.attempts + 1, backOff.failures(within: countedFor))
     }
 
     /// Ends a grant without a refresh token once the app's own access token has expired.
-    func endWithoutRefreshToken(_ context: DecisionContext) -> RefreshDecision {
+    func endWithoutRefreshToken(in context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
         if let expiresAt = grant.accessToken?.expiresAt, expiresAt > context.now {
             grant.reschedule(to: expiresAt)
@@ -73,7 +73,7 @@ extension RefreshRules {
     }
 
     /// Waits for the key of a token that cannot be opened, but for a day at most if it is a revocation.
-    func waitForKey(_ context: DecisionContext) -> RefreshDecision {
+    func waitForKey(in context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
         let outcome: RefreshOutcome
         if context.isRevocationOverdue {
@@ -87,7 +87,7 @@ extension RefreshRules {
             outcome: outcome,
             grant: grant,
             health: context.health,
-            alarm: (
+            alarm: RefreshDecision.Alarm(
                 kind: .unreadableToken,
                 text: "stored tokens cannot be opened with the key ring: put the missing key back, see `keys list`"
             )
@@ -95,7 +95,7 @@ extension RefreshRules {
     }
 
     /// Deletes the tokens after a revocation, and tries a failed one again for a day.
-    func finishRevocation(_ failure: LookupError?, _ context: DecisionContext) -> RefreshDecision {
+    func finishRevocation(failure: LookupError?, in context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
         guard grant.revocationAskedAt != nil else { return context.decision(.void) }
         if failure == nil || context.isRevocationOverdue {

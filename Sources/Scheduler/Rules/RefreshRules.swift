@@ -35,9 +35,9 @@ package struct RefreshRules: Sendable {
     /// It consumes the context, because copies of grants are costly.
     func decide(_ context: consuming DecisionContext) -> RefreshDecision {
         // A commit whose confirmation was lost is repeated, although it might have been done.
-        if let outcome = outcomeIfStored(context) { return context.decision(outcome) }
+        if let outcome = outcomeIfStored(in: context) { return context.decision(outcome) }
         let formerScope = context.grant.scope
-        var effect = applyToClient(&context)
+        var effect = applyToClient(in: &context)
         let holdsLease = context.holdsLease
         let lease = context.grant.lease
         if holdsLease { context.grant.setLease(nil) }
@@ -45,12 +45,17 @@ package struct RefreshRules: Sendable {
         // The mark stays until a refresh succeeds: the earlier process died, perhaps after Google rotated the token.
         if isCurrent, context.result.attempt.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
 
-        var decision = isCurrent ? decideAboutGrant(&context, holdsLease: holdsLease) : decideLate(&context)
+        var decision = isCurrent ? decideAboutGrant(in: &context, holdsLease: holdsLease) : decideLate(in: &context)
         effect.breakerChange = decision.effect.breakerChange ?? effect.breakerChange
         decision.effect = effect
         if case .revocation = context.result.answer { decision.endsAccount = true }
         if isCurrent, holdsLease, let lease, context.result.answer.isOutcomeUnknown {
-            decision.grant?.leaveAlone(under: lease, for: Self.maximumUnansweredWork, at: context.now, context.instant)
+            decision.grant?.leaveAlone(
+                under: lease,
+                for: Self.maximumUnansweredWork,
+                at: context.now,
+                instant: context.instant
+            )
         }
         if let rotated = context.result.answer.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
             decision.grant?.recordRotation(by: context.result.attempt.claim)
@@ -60,7 +65,7 @@ package struct RefreshRules: Sendable {
     }
 
     /// Applies an answer to the health in the context, independently of the answer's effect on the grant.
-    private func applyToClient(_ context: inout DecisionContext) -> ClientEffect {
+    private func applyToClient(in context: inout DecisionContext) -> ClientEffect {
         var effect = ClientEffect()
         let wasFailing = context.health.breaker.endpointIsFailing
         if let code = context.result.failureCode {
@@ -94,31 +99,36 @@ package struct RefreshRules: Sendable {
             }
         case .flawed, .nothingToSend, .unreadable, .revocation: break
         }
-        effect.endsOutage = context.health.recordOutage(wasFailing: wasFailing, at: context.now, context.instant)
+        effect.endsOutage = context.health.recordOutage(
+            wasFailing: wasFailing,
+            at: context.now,
+            instant: context.instant
+        )
         return effect
     }
 
     /// Decides by the answer to the current refresh token.
     ///
     /// Without the lease, only an answer with tokens counts.
-    private func decideAboutGrant(_ context: inout DecisionContext, holdsLease: Bool) -> RefreshDecision {
+    private func decideAboutGrant(in context: inout DecisionContext, holdsLease: Bool) -> RefreshDecision {
         switch context.result.answer {
         case .granted(let tokens):
             // A good answer counts regardless of the current lease: a rotated token must not be lost.
-            return accept(tokens, &context)
-        case .flawed(let code, let rotated): return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
+            return accept(tokens, in: &context)
+        case .flawed(let code, let rotated):
+            return keepRotated(rotated, code: code, holdsLease: holdsLease, in: context)
         case _ where !holdsLease: return context.decision(.lostLease)
-        case .failed(let failure, let retryAfter): return decideFailure(failure, retryAfter: retryAfter, context)
-        case .nothingToSend: return endWithoutRefreshToken(context)
-        case .unreadable: return waitForKey(context)
-        case .revocation(let failure): return finishRevocation(failure, context)
+        case .failed(let failure, let retryAfter): return decideFailure(failure, retryAfter: retryAfter, in: context)
+        case .nothingToSend: return endWithoutRefreshToken(in: context)
+        case .unreadable: return waitForKey(in: context)
+        case .revocation(let failure): return finishRevocation(failure: failure, in: context)
         }
     }
 
     /// Stores the tokens of a good answer.
     ///
     /// It changes the grant and the health of the context in place, since changes of a copy would copy their arrays.
-    func accept(_ tokens: RefreshedTokens, _ context: inout DecisionContext) -> RefreshDecision {
+    func accept(_ tokens: RefreshedTokens, in context: inout DecisionContext) -> RefreshDecision {
         let now = context.now
         context.health.recordAnswer(isRefusal: false, at: now)
         context.health.provenSuccessAt = now
@@ -141,15 +151,18 @@ package struct RefreshRules: Sendable {
             grant: context.grant,
             events: events,
             health: context.health,
-            alarm: isLoop ? (kind: .refreshLoop, text: refreshLoopText(context.grant)) : nil
+            alarm: isLoop ? refreshLoopAlarm(about: context.grant) : nil
         )
     }
 
-    private func refreshLoopText(_ grant: Grant) -> String {
-        """
-        grant \(grant.id) was refreshed \(grant.quickRefreshes) times in a row long before its token ends, and is slowed \
-        down: look for a caller that rejects every token, or a token endpoint whose tokens are dead
-        """
+    private func refreshLoopAlarm(about grant: Grant) -> RefreshDecision.Alarm {
+        RefreshDecision.Alarm(
+            kind: .refreshLoop,
+            text: """
+                grant \(grant.id) was refreshed \(grant.quickRefreshes) times in a row long before its token ends, and is slowed \
+                down: look for a caller that rejects every token, or a token endpoint whose tokens are dead
+                """
+        )
     }
 
     /// Stores the refresh token of a faulty answer, and tries the grant again.
@@ -157,11 +170,11 @@ package struct RefreshRules: Sendable {
         _ rotated: Grant.RefreshToken?,
         code: String,
         holdsLease: Bool,
-        _ stored: DecisionContext
+        in stored: DecisionContext
     ) -> RefreshDecision {
         var context = stored
         let events = context.grant.rotate(to: rotated, at: context.now)
-        var decision = holdsLease ? retry(GrantReason(rawValue: code), context) : context.decision(.lostLease)
+        var decision = holdsLease ? retry(GrantReason(rawValue: code), in: context) : context.decision(.lostLease)
         decision.events = events + decision.events
         return decision
     }
@@ -170,29 +183,31 @@ package struct RefreshRules: Sendable {
     private func decideFailure(
         _ failure: RefreshFailure,
         retryAfter: Duration?,
-        _ context: DecisionContext
+        in context: DecisionContext
     ) -> RefreshDecision {
         switch failure {
         case .invalidGrant:
             let isAnswerLost = context.grant.answerLostAt != nil
-            return decideRefusal(.disconnected, isAnswerLost ? .answerLost : .invalidGrant, context)
-        case .signInRequired(let code): return decideRefusal(.reauthRequired, GrantReason(rawValue: code), context)
-        case .blocked(let code): return decideRefusal(.suspended, GrantReason(rawValue: code), context)
+            return decideRefusal(isAnswerLost ? .answerLost : .invalidGrant, ending: .disconnected, in: context)
+        case .signInRequired(let code):
+            return decideRefusal(GrantReason(rawValue: code), ending: .reauthRequired, in: context)
+        case .blocked(let code):
+            return decideRefusal(GrantReason(rawValue: code), ending: .suspended, in: context)
         case .clientFault(let code):
-            var decision = decideClientFault(code, context)
-            if code == "invalid_client" { decision.alarm = clientSecretsAlarm(code, context) }
+            var decision = decideClientFault(code, in: context)
+            if code == "invalid_client" { decision.alarm = clientSecretsAlarm(about: code, in: context) }
             return decision
-        case .clientOrForeignToken(let code): return decideClientOrForeignToken(code, context)
+        case .clientOrForeignToken(let code): return decideClientOrForeignToken(code, in: context)
         case .unknown(let code):
-            var decision = retry(GrantReason(rawValue: code), isUnderstood: false, context)
-            decision.alarm = (
+            var decision = retry(GrantReason(rawValue: code), isUnderstood: false, in: context)
+            decision.alarm = RefreshDecision.Alarm(
                 kind: .unknownAnswer,
                 text: "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
             )
             return decision
         case .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .givenUp(let code):
-            return retry(GrantReason(rawValue: code), notBefore: retryAfter, context)
-        case .notJSON: return retry(GrantReason(rawValue: failure.code), context)
+            return retry(GrantReason(rawValue: code), notBefore: retryAfter, in: context)
+        case .notJSON: return retry(GrantReason(rawValue: failure.code), in: context)
         case .notSent: return context.decision(.unchanged)
         }
     }
@@ -259,7 +274,7 @@ extension RefreshRules {
     ///
     /// The sealed bytes are unique, so a stored token with the same bytes came with this result. A rotated token that
     /// has been replaced since is recognised by its claim.
-    func outcomeIfStored(_ context: DecisionContext) -> RefreshOutcome? {
+    func outcomeIfStored(in context: DecisionContext) -> RefreshOutcome? {
         guard !context.holdsLease else { return nil }
         switch context.result.answer {
         case .granted(let tokens):
@@ -278,10 +293,10 @@ extension RefreshRules {
     /// stored as long as the stored token is the one that A sent.
     ///
     /// If the user has disconnected since A sent it, the successor is the token to revoke.
-    func decideLate(_ context: inout DecisionContext) -> RefreshDecision {
+    func decideLate(in context: inout DecisionContext) -> RefreshDecision {
         guard let rotated = context.result.answer.rotated else { return context.decision(.void) }
         switch context.result.answer {
-        case .granted(let tokens) where context.wantsLateToken: return accept(tokens, &context)
+        case .granted(let tokens) where context.wantsLateToken: return accept(tokens, in: &context)
         case .flawed where context.wantsLateToken:
             return context.decision(.lostLease) { $0.rotate(to: rotated, at: context.now) }
         case _ where context.grant.wasEndedByRequest(during: context.result.attempt.generation):
@@ -290,12 +305,12 @@ extension RefreshRules {
             let dropped = context.health.rate.recordDroppedToken(at: context.now)
             var decision = context.decision(.void)
             guard dropped >= Self.droppedTokensToAlarm else { return decision }
-            decision.alarm = (
+            decision.alarm = RefreshDecision.Alarm(
                 kind: .rotatedTokensDropped,
                 text: """
-                several answers brought rotated refresh tokens for grants that had changed, and were dropped: look \
-                for a second database in use, or for workers that stand still
-                """
+                    several answers brought rotated refresh tokens for grants that had changed, and were dropped: look \
+                    for a second database in use, or for workers that stand still
+                    """
             )
             return decision
         }

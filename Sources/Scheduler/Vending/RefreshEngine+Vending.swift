@@ -27,14 +27,14 @@ extension RefreshEngine {
                     // Any live token is the best available, even if more life was asked for than Google gives.
                     VendDecision.make(for: grant, minimumLife: .zero, at: time.now)
                 } else if let rejected {
-                    VendDecision.make(for: grant, storesRejectedToken: try stores(rejected, grant), at: time.now)
+                    VendDecision.make(for: grant, storesRejectedToken: try stores(rejected, in: grant), at: time.now)
                 } else {
                     VendDecision.make(for: grant, minimumLife: minimumLife, at: time.now)
                 }
             switch decision {
             case .serve:
                 // The token endpoint can return the rejected token again.
-                try refuse(rejected, grant, reason: VendReason.tokenNotReplaced.rawValue)
+                try refuse(rejected, from: grant, reason: VendReason.tokenNotReplaced.rawValue)
                 return try VendedToken(of: grant, vault: dispatcher.vault, isFresh: isAfterRefresh)
             case .refuse: throw VendingError.refused(grant)
             case .wait(let span): throw VendingError.tooSoon(wait: span)
@@ -83,7 +83,7 @@ extension RefreshEngine {
     /// `true` if a token is the stored one.
     ///
     /// The comparison takes constant time.
-    private func stores(_ token: Secret, _ grant: Grant) throws(VendingError) -> Bool {
+    private func stores(_ token: Secret, in grant: Grant) throws(VendingError) -> Bool {
         do throws(CryptoError) {
             return try dispatcher.vault.openAccessToken(of: grant) == token
         } catch {
@@ -92,8 +92,8 @@ extension RefreshEngine {
     }
 
     /// Throws if the stored token is the one that the caller rejected.
-    private func refuse(_ rejected: Secret?, _ grant: Grant, reason: String) throws {
-        guard let rejected, try stores(rejected, grant) else { return }
+    private func refuse(_ rejected: Secret?, from grant: Grant, reason: String) throws {
+        guard let rejected, try stores(rejected, in: grant) else { return }
         throw VendingError.unavailable(reason: reason)
     }
 
@@ -102,7 +102,7 @@ extension RefreshEngine {
         guard VendDecision.remainingLife(of: grant, at: time.now) != nil else {
             throw VendingError.unavailable(reason: reason)
         }
-        try refuse(rejected, grant, reason: reason)
+        try refuse(rejected, from: grant, reason: reason)
         return try VendedToken(of: grant, vault: dispatcher.vault, warning: reason)
     }
 

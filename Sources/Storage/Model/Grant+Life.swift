@@ -230,7 +230,7 @@ extension Grant {
         under lease: Lease,
         for span: Duration,
         at now: Timestamp,
-        _ instant: BootInstant
+        instant: BootInstant
     ) {
         self.lease = lease
         self.lease?.owner = Lease.noOwner

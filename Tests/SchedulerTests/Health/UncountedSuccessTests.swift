@@ -28,7 +28,7 @@ struct UncountedSuccessTests {
         single.provenSuccessAt = count == 0 ? nil : now
         single.provenClientSecret = ClientSecretFingerprint(rawValue: count == 0 ? 0 : 7)
         for _ in 0..<count { single.recordAnswer(isRefusal: false, at: now) }
-        if count > 0 { _ = added.add([successes(count, at: now)], at: now, instant) }
+        if count > 0 { _ = added.add([successes(count, at: now)], at: now, instant: instant) }
         #expect(added == single)
     }
 
@@ -38,13 +38,13 @@ struct UncountedSuccessTests {
         var health = health(until: now)
         let answers = health.rate.minutes.map(\.answers)
         let invalid = health.rate.minutes.map(\.refused).reduce(0, +)
-        _ = health.add([successes(10, at: now - .seconds(180)), successes(5, at: now)], at: now, instant)
+        _ = health.add([successes(10, at: now - .seconds(180)), successes(5, at: now)], at: now, instant: instant)
         #expect(health.rate.minutes.map(\.refused).reduce(0, +) == invalid, "no refusal is forgotten")
         let counted = health.rate.minutes.map(\.answers).reduce(0, +)
         #expect(counted == answers.reduce(0, +) + 15)
         // Hours later, those that were added late count where they belong.
         let later = now + .seconds(7_200)
-        _ = health.add([successes(20, at: now + .seconds(120))], at: later, instant)
+        _ = health.add([successes(20, at: now + .seconds(120))], at: later, instant: instant)
         #expect(health.rate.minutes.last?.answers == 20)
         health.recordAnswer(isRefusal: true, at: later)
         #expect(health.rate.minutes.map(\.answers) == [1])
@@ -54,13 +54,13 @@ struct UncountedSuccessTests {
     func secrets() {
         var health = ClientHealth(epoch: "boot")
         let parts = [successes(1, at: start + .seconds(9), secret: 2), successes(1, at: start, secret: 1)]
-        _ = health.add(parts, at: start + .seconds(10), instant)
+        _ = health.add(parts, at: start + .seconds(10), instant: instant)
         #expect(health.provenSuccessAt == start + .seconds(9))
         #expect(health.provenClientSecret.rawValue == 2)
-        _ = health.add([successes(1, at: start + .seconds(8), secret: 3)], at: start + .seconds(10), instant)
+        _ = health.add([successes(1, at: start + .seconds(8), secret: 3)], at: start + .seconds(10), instant: instant)
         #expect(health.provenClientSecret.rawValue == 2, "an earlier success that became visible later")
         let setBack = start - .seconds(3_600)
-        _ = health.add([successes(1, at: setBack, secret: 4)], at: setBack, instant)
+        _ = health.add([successes(1, at: setBack, secret: 4)], at: setBack, instant: instant)
         #expect(health.provenSuccessAt == setBack)
         #expect(health.provenClientSecret.rawValue == 4)
     }
@@ -71,7 +71,7 @@ struct UncountedSuccessTests {
         _ = health.refusals.add(GrantID(rawValue: 1), at: instant)
         for grant in 0..<19 as Range<Int64> { _ = health.breaker.endpointFailed(grant: grant, at: instant, jitter: 0) }
         health.failingSince = instant
-        let effect = health.add([successes(1, at: start)], at: start, instant + .seconds(10))
+        let effect = health.add([successes(1, at: start)], at: start, instant: instant + .seconds(10))
         #expect(effect.endsOutage && effect.breakerChange == nil)
         #expect(health.breaker == Breaker())
         #expect(health.refusals == ConsecutiveRefusals())
@@ -79,11 +79,11 @@ struct UncountedSuccessTests {
         #expect(health.outageEndedAt == start)
 
         _ = health.breaker.clientFault("invalid_client", at: instant, jitter: 0.5)
-        #expect(health.add([successes(9, at: start)], at: start, instant).breakerChange == nil)
+        #expect(health.add([successes(9, at: start)], at: start, instant: instant).breakerChange == nil)
         #expect(health.breaker.isOpen, "these were sent before it opened")
         let probedAt = instant + .seconds(8)
         let mayProbe = health.breaker.beginProbe(at: probedAt, deadline: .seconds(20))
         #expect(mayProbe)
-        #expect(health.add([successes(1, at: start)], at: start, probedAt).breakerChange == .closed)
+        #expect(health.add([successes(1, at: start)], at: start, instant: probedAt).breakerChange == .closed)
     }
 }

@@ -80,7 +80,9 @@ package struct ClientHealth: Hashable, Sendable {
 
     /// The remaining time in which a wave can still undo the end of a grant, or `nil` if none can.
     func recallTimeLeft(of grant: GrantID, at now: Timestamp) -> Duration? {
-        guard let end = unconfirmedEnds.last(where: { $0.grant == grant }), end.canBeRecalled(at: now) else { return nil }
+        guard let end = unconfirmedEnds.last(where: { $0.grant == grant }), end.canBeRecalled(at: now) else {
+            return nil
+        }
         return end.at + Self.recallSpan - now
     }
 
@@ -97,8 +99,8 @@ extension ClientHealth {
     /// Records if the endpoint fails now, and returns `true` if this ends an outage.
     ///
     /// The breaker has the answer already.
-    mutating func recordOutage(wasFailing: Bool, at now: Timestamp, _ instant: BootInstant) -> Bool {
-        let endsOutage = wasFailing && endsOutage(at: now, instant)
+    mutating func recordOutage(wasFailing: Bool, at now: Timestamp, instant: BootInstant) -> Bool {
+        let endsOutage = wasFailing && endsOutage(at: now, instant: instant)
         if endsOutage { outageEndedAt = now }
         if !breaker.hasEndpointFailures {
             failingSince = nil
@@ -111,7 +113,7 @@ extension ClientHealth {
     /// `true` if the endpoint works again after an outage.
     ///
     /// Five failures and one success are an outage only if they took a while and no outage has ended shortly before.
-    private func endsOutage(at now: Timestamp, _ instant: BootInstant) -> Bool {
+    private func endsOutage(at now: Timestamp, instant: BootInstant) -> Bool {
         guard !breaker.endpointIsFailing else { return false }
         guard let failingSince, instant - failingSince >= Breaker.shortestOutage else { return false }
         guard let outageEndedAt, outageEndedAt <= now else { return true }
@@ -123,7 +125,7 @@ extension ClientHealth {
     /// Adds plain refreshes, which were stored without this health, and returns the changes that have a consequence.
     ///
     /// The result is the same as if each of their batches had been stored with the health at the instant of its commit.
-    mutating func add(_ successes: [UncountedSuccesses], at now: Timestamp, _ instant: BootInstant) -> ClientEffect {
+    mutating func add(_ successes: [UncountedSuccesses], at now: Timestamp, instant: BootInstant) -> ClientEffect {
         var effect = ClientEffect()
         guard !successes.isEmpty else { return effect }
         let wasFailing = breaker.endpointIsFailing
@@ -138,7 +140,7 @@ extension ClientHealth {
         }
         refusals = ConsecutiveRefusals()
         effect.breakerChange = breaker.succeeded()
-        effect.endsOutage = recordOutage(wasFailing: wasFailing, at: now, instant)
+        effect.endsOutage = recordOutage(wasFailing: wasFailing, at: now, instant: instant)
         return effect
     }
 
