@@ -29,11 +29,11 @@ package enum CodeExchange: Sendable {
             case .flawed(_, let token?): .incomplete(refreshToken: token)
             // Google has answered, so the code is spent.
             case .flawed(_, nil): .refused(text)
-            case .failed(let failure): Self.meaning(of: failure, text)
+            case .failed(let failure): Self.meaning(of: failure, text: text)
             }
     }
 
-    private static func meaning(of failure: RefreshFailure, _ text: String) -> CodeExchange {
+    private static func meaning(of failure: RefreshFailure, text: String) -> CodeExchange {
         switch failure {
         case .invalidGrant, .signInRequired, .blocked: .refused(text)
         // A code that a web page got has the address of that page.

@@ -42,7 +42,7 @@ enum ErrorCode {
     /// Returns an unlisted code in a form that can be logged and stored as a grant's reason, or `nil` if it is not a
     /// code, or repeats a secret that was sent.
     static func name(_ error: String, without sent: [Secret]) -> String? {
-        error.isLowerCaseCode && !contains(error, sent) ? error : nil
+        error.isLowerCaseCode && !contains(error, partOfAny: sent) ? error : nil
     }
 
     /// Returns the code alone: old answers put a code and a text into one field, as in `internal_failure: Backend
@@ -68,7 +68,7 @@ extension ErrorCode {
         guard let error = body?["error"]?.string else { return nil }
         var text = error
         if let description = body?["error_description"]?.string { text += ": " + description }
-        guard !contains(text, sent) else { return "(an answer that repeats a secret of the request)" }
+        guard !contains(text, partOfAny: sent) else { return "(an answer that repeats a secret of the request)" }
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         let readable = words.map { $0.utf8.count > maximumWord ? "(\($0.utf8.count) bytes)" : $0 }.joined(
             separator: " "
@@ -77,11 +77,11 @@ extension ErrorCode {
     }
 
     /// Returns `true` if the text contains any 16 characters of a secret, so that a part of it is also found.
-    static func contains(_ text: String, _ sent: [Secret]) -> Bool {
-        sent.contains { contains(text, $0) }
+    static func contains(_ text: String, partOfAny sent: [Secret]) -> Bool {
+        sent.contains { contains(text, partOf: $0) }
     }
 
-    private static func contains(_ text: String, _ secret: Secret) -> Bool {
+    private static func contains(_ text: String, partOf secret: Secret) -> Bool {
         let token = Array(secret.reveal().utf8)
         let width = min(16, token.count)
         guard width > 0 else { return false }

@@ -43,7 +43,10 @@ package struct GoogleOAuthAPI: Google {
 
     package func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse {
         do throws(HTTPError) {
-            let response = try await http.send(HTTPRequest("token", token, revocationPattern), beforeSend: mayStillSend)
+            let response = try await http.send(
+                HTTPRequest(token, named: "token", pattern: revocationPattern),
+                beforeSend: mayStillSend
+            )
             let body = response.body.reveal()
             let answer = JSONValue.object(in: body)
             // A page in HTML comes from a proxy or a login page before the server.
@@ -71,7 +74,7 @@ package struct GoogleOAuthAPI: Google {
 
     /// Sends the token in the body, which proxies do not log.
     package func tokenInfo(accessToken: Secret) async throws(LookupError) -> TokenInfo {
-        let request = HTTPRequest("access_token", accessToken, tokeninfoPattern)
+        let request = HTTPRequest(accessToken, named: "access_token", pattern: tokeninfoPattern)
         guard let info = TokenInfo(try await http.lookUp(request).body) else { throw .flawed }
         return info
     }
@@ -131,7 +134,7 @@ extension HTTPRequest {
     }
 
     /// Makes a POST with one secret.
-    init(_ name: String, _ secret: Secret, _ pattern: RequestPattern) {
+    init(_ secret: Secret, named name: String, pattern: RequestPattern) {
         var form = FormBody()
         secret.withBytes { form.append(name, $0) }
         self.init(pattern, body: form.finish())

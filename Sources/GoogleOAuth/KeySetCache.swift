@@ -35,7 +35,13 @@ package actor KeySetCache {
     private let http: HTTPClient
     private let time: any TimeSource
 
-    private var cached: (set: KeySet, fetchedAt: BootInstant, freshFor: Duration)?
+    private struct CachedKeys {
+        let set: KeySet
+        let fetchedAt: BootInstant
+        let freshFor: Duration
+    }
+
+    private var cached: CachedKeys?
     private var failedAt: BootInstant?
     private var fetch: Task<Void, Never>?
 
@@ -79,7 +85,7 @@ package actor KeySetCache {
         return cached.set.keys[id] == nil && age(of: cached) >= Self.minimumFetchInterval
     }
 
-    private func age(of keys: (set: KeySet, fetchedAt: BootInstant, freshFor: Duration)) -> Duration {
+    private func age(of keys: CachedKeys) -> Duration {
         time.sinceBoot - keys.fetchedAt
     }
 
@@ -97,7 +103,7 @@ package actor KeySetCache {
         let task = Task {
             do throws(LookupError) {
                 let (set, freshFor) = try await fetchKeys()
-                cached = (set, time.sinceBoot, freshFor)
+                cached = CachedKeys(set: set, fetchedAt: time.sinceBoot, freshFor: freshFor)
                 failedAt = nil
             } catch {
                 failedAt = time.sinceBoot

@@ -142,12 +142,18 @@ package enum Token {
         return Secret(text)
     }
 
-    /// Returns the token of an optional member, which can be missing, `null` or empty, and `true` if the member is
-    /// well-formed.
-    package static func optional(_ value: JSONValue?) -> (value: Secret?, isWellFormed: Bool) {
-        guard let value, value != .null, value != .string("") else { return (nil, true) }
+    /// The token of an optional member, which can be missing, `null` or empty.
+    package struct OptionalMember {
+        package let value: Secret?
+        package let isWellFormed: Bool
+    }
+
+    package static func optional(_ value: JSONValue?) -> OptionalMember {
+        guard let value, value != .null, value != .string("") else {
+            return OptionalMember(value: nil, isWellFormed: true)
+        }
         let token = required(value)
-        return (token, token != nil)
+        return OptionalMember(value: token, isWellFormed: token != nil)
     }
 }
 
@@ -202,19 +208,19 @@ struct PlainAnswer {
 
     private mutating func set(_ value: Member, named name: RawSpan) -> Bool {
         switch name.byteCount {
-        case 5 where name.isEqual(to: "scope"): Self.set(&scope, value)
+        case 5 where name.isEqual(to: "scope"): Self.set(&scope, to: value)
         case 5 where name.isEqual(to: "error"): false
-        case 8 where name.isEqual(to: "id_token"): Self.set(&idToken, value)
-        case 10 where name.isEqual(to: "expires_in"): Self.set(&lifetime, value)
-        case 10 where name.isEqual(to: "token_type"): Self.set(&type, value)
-        case 12 where name.isEqual(to: "access_token"): Self.set(&accessToken, value)
-        case 13 where name.isEqual(to: "refresh_token"): Self.set(&refreshToken, value)
-        case 24 where name.isEqual(to: "refresh_token_expires_in"): Self.set(&refreshTokenLifetime, value)
+        case 8 where name.isEqual(to: "id_token"): Self.set(&idToken, to: value)
+        case 10 where name.isEqual(to: "expires_in"): Self.set(&lifetime, to: value)
+        case 10 where name.isEqual(to: "token_type"): Self.set(&type, to: value)
+        case 12 where name.isEqual(to: "access_token"): Self.set(&accessToken, to: value)
+        case 13 where name.isEqual(to: "refresh_token"): Self.set(&refreshToken, to: value)
+        case 24 where name.isEqual(to: "refresh_token_expires_in"): Self.set(&refreshTokenLifetime, to: value)
         default: true
         }
     }
 
-    private static func set(_ member: inout Member, _ value: Member) -> Bool {
+    private static func set(_ member: inout Member, to value: Member) -> Bool {
         guard case .missing = member else { return false }
         member = value
         return true

@@ -55,7 +55,7 @@ extension SecurityEvent {
     ///
     /// An event whose subject has another issuer, or cannot be read, becomes ``Kind/other``. Google signed the token,
     /// and a refusal would only make Google send it again.
-    static func reading(type: String, _ body: JSONValue, issuer: String) -> SecurityEvent {
+    static func reading(type: String, body: JSONValue, issuer: String) -> SecurityEvent {
         let subject = body["subject"]
         let user = subject.flatMap { userID(in: $0, issuer: issuer) }
         switch type {
@@ -240,7 +240,7 @@ extension SecurityEventToken {
             happenedAt = Timestamp(secondsSince1970: happened)
         }
         self.events = events.sorted { $0.key < $1.key }.map { type, body in
-            SecurityEvent.reading(type: type, body, issuer: issuer)
+            SecurityEvent.reading(type: type, body: body, issuer: issuer)
         }
     }
 

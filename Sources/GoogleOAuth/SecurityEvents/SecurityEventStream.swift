@@ -44,15 +44,15 @@ package struct SecurityEventStream: Sendable {
         configuration.array("events_requested") { events in
             for type in SecurityEvent.EventType.all { events.element(type) }
         }
-        _ = try await send(.post, "stream:update", configuration)
+        _ = try await send(.post, path: "stream:update", body: configuration)
         var status = JSONLine()
         status.field("status", "enabled")
-        _ = try await send(.post, "stream/status:update", status)
+        _ = try await send(.post, path: "stream/status:update", body: status)
     }
 
     package func state() async throws(SecurityEventStreamError) -> StreamState {
-        let configuration = try await send(.get, "stream")
-        let status = try await send(.get, "stream/status")
+        let configuration = try await send(.get, path: "stream")
+        let status = try await send(.get, path: "stream/status")
         return StreamState(
             url: configuration["delivery"]?["url"]?.string,
             status: status["status"]?.string,
@@ -64,13 +64,13 @@ package struct SecurityEventStream: Sendable {
     package func verify(state: String) async throws(SecurityEventStreamError) {
         var body = JSONLine()
         body.field("state", state)
-        _ = try await send(.post, "stream:verify", body)
+        _ = try await send(.post, path: "stream:verify", body: body)
     }
 
     private func send(
         _ method: RequestPattern.Method,
-        _ path: String,
-        _ body: JSONLine? = nil
+        path: String,
+        body: JSONLine? = nil
     ) async throws(SecurityEventStreamError) -> JSONValue {
         let bearer: Secret
         do throws(CryptoError) {

@@ -41,11 +41,17 @@ package struct Breaker: Hashable, Sendable {
         /// Next: `closed` after a good answer, `open` after a bad one, `probing` again if the answer is lost.
         case probing(reason: Reason, since: BootInstant, nextProbe: BootInstant, probes: Int)
 
-        /// The reason and the begin of a state in which nothing but probes is sent.
-        package var opening: (reason: Reason, since: BootInstant)? {
+        /// The begin of a state in which nothing but probes is sent.
+        package struct Opening: Hashable, Sendable {
+            package let reason: Reason
+            package let since: BootInstant
+        }
+
+        package var opening: Opening? {
             switch self {
             case .closed: nil
-            case .open(let reason, let since, _, _), .probing(let reason, let since, _, _): (reason, since)
+            case .open(let reason, let since, _, _), .probing(let reason, let since, _, _):
+                Opening(reason: reason, since: since)
             }
         }
 
