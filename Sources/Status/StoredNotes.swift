@@ -48,7 +48,7 @@ package struct PublishedAlarms: Sendable {
             published.entries += alarms.map { (worker, $0) }
             let text = published.text
             if text == former ?? PublishedAlarms().text { return }
-            if try await store.replaceNote(note, former, with: text) { return }
+            if try await store.replaceNote(note, from: former, with: text) { return }
         }
     }
 
@@ -117,7 +117,7 @@ extension RecentActivity {
             let former = try await store.note(Self.note)
             var all = RecentActivity(former ?? "")
             all.add(self, at: now)
-            if try await store.replaceNote(Self.note, former, with: all.text) { return true }
+            if try await store.replaceNote(Self.note, from: former, with: all.text) { return true }
         }
         return false
     }
@@ -146,6 +146,6 @@ package enum NotedTime: String {
         {
             return
         }
-        _ = try await store.replaceNote(rawValue, former, with: "\(now.milliseconds)")
+        _ = try await store.replaceNote(rawValue, from: former, with: "\(now.milliseconds)")
     }
 }

@@ -98,7 +98,7 @@ extension Store {
             let (checks, wrong) = try await derivedKeyChecks(with: ring)
             let fit = wrong.isEmpty ? try checks.fit(of: ring) : .foreign(wrong)
             if case .foreign = fit { return fit }
-            if try await replaceNote(keyChecksNote, nil, with: checks.stored) { return fit }
+            if try await replaceNote(keyChecksNote, from: nil, with: checks.stored) { return fit }
         }
     }
 
@@ -133,7 +133,7 @@ extension Store {
             if let list { checks = list } else { checks = try await derivedKeyChecks(with: ring).checks }
             try change(&checks)
             if checks == list { return }
-            if try await replaceNote(keyChecksNote, former, with: checks.stored) { return }
+            if try await replaceNote(keyChecksNote, from: former, with: checks.stored) { return }
         }
     }
 

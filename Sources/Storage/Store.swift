@@ -118,7 +118,7 @@ package protocol Store: Sendable {
     func note(_ name: String) async throws -> String?
 
     /// Replaces a note if it is still the one that the caller has read, or returns `false` if it is not.
-    func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool
+    func replaceNote(_ name: String, from former: String?, with text: String) async throws -> Bool
 
     /// Throws if the store cannot be used now: it cannot be read, or it is a server that does not accept writes.
     func checkUsable() async throws

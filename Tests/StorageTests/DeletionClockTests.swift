@@ -68,7 +68,7 @@ struct DeletionClockTests {
             time.stepWallClock(by: hour * 48)
             _ = try await store.confirmClock(by: time)
             let former = DeletionClock(believing: reading(0, boot: 0)).stored
-            #expect(try await !store.replaceNote("deletion_clock", former, with: former), "the note has changed")
+            #expect(try await !store.replaceNote("deletion_clock", from: former, with: former), "the note has changed")
             #expect(try await store.deletionClock(by: time).lag == .zero)
         }
     }

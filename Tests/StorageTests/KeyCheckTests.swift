@@ -85,10 +85,10 @@ struct KeyCheckTests {
         try await kind.withStore { store, _ in
             let absent = try await store.note("a")
             #expect(absent == nil)
-            #expect(try await !store.replaceNote("a", "x", with: "y"))
-            #expect(try await store.replaceNote("a", nil, with: "x"))
-            #expect(try await !store.replaceNote("a", nil, with: "y"))
-            #expect(try await store.replaceNote("a", "x", with: "y"))
+            #expect(try await !store.replaceNote("a", from: "x", with: "y"))
+            #expect(try await store.replaceNote("a", from: nil, with: "x"))
+            #expect(try await !store.replaceNote("a", from: nil, with: "y"))
+            #expect(try await store.replaceNote("a", from: "x", with: "y"))
             #expect(try await store.note("a") == "y")
         }
     }

@@ -87,7 +87,7 @@ struct SQLiteOpeningTests {
             link(folder.path("other"), folder.path("hard"))
             symlink(folder.path("other"), folder.path("soft"))
             for name in ["new", "full", "hard", "soft"] {
-                DatabaseFile.giveToOwner(of: folder.path("grants.db"), folder.path(name))
+                DatabaseFile.give(folder.path(name), toOwnerOf: folder.path("grants.db"))
             }
             for (name, owner) in [("new", 12_345), ("full", 0), ("other", 0)] as [(String, UInt32)] {
                 #expect(FileIdentity(path: folder.path(name))?.owner == owner, "\(name)")

@@ -79,7 +79,7 @@ struct CodeConnection: Sendable {
         // replaces the note first, its commit shows the same.
         let former = try await dependencies.store.note(Self.note)
         let text = "\(now.milliseconds) \(dependencies.random.nextBits())"
-        _ = try await dependencies.store.replaceNote(Self.note, former, with: text)
+        _ = try await dependencies.store.replaceNote(Self.note, from: former, with: text)
         return owner ?? Grant.Owner()
     }
 

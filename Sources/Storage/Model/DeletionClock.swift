@@ -98,7 +98,7 @@ extension Store {
         let stored = try await note(deletionClockNote)
         let clock = try await continued(stored, by: time)
         // If another process has stored it in the meantime, that reading counts.
-        _ = try await replaceNote(deletionClockNote, stored, with: clock.stored)
+        _ = try await replaceNote(deletionClockNote, from: stored, with: clock.stored)
         return clock
     }
 
@@ -108,7 +108,7 @@ extension Store {
         for _ in 0..<maximumTries {
             let stored = try await note(deletionClockNote)
             let clock = DeletionClock(believing: reading(of: time))
-            if try await replaceNote(deletionClockNote, stored, with: clock.stored) { return clock }
+            if try await replaceNote(deletionClockNote, from: stored, with: clock.stored) { return clock }
         }
         throw StoreError(.busy, "Other processes stored their readings of the clock at the same time: run it again.")
     }

@@ -53,7 +53,7 @@ extension Grant {
             accessToken = newAccessToken
         } else {
             owner.merge(incoming.owner)
-            accessToken = AccessToken.later(of: accessToken, newAccessToken, at: now)
+            accessToken = AccessToken.later(of: accessToken, and: newAccessToken, at: now)
         }
         if owner.googleUserID != formerOwner.googleUserID || owner.email != formerOwner.email {
             formerTokensUntil = issuedTokens.end

@@ -284,7 +284,7 @@ extension Grant.AccessToken {
     /// Returns the token that expires later.
     ///
     /// A token that was stored by a clock ahead of this one does not count.
-    static func later(of stored: Self?, _ new: Self?, at now: Timestamp) -> Self? {
+    static func later(of stored: Self?, and new: Self?, at now: Timestamp) -> Self? {
         guard let stored, stored.obtainedAt <= now else { return new ?? stored }
         guard let new else { return stored }
         return stored.expiresAt > new.expiresAt ? stored : new

@@ -70,7 +70,7 @@ extension TokenFamily {
         let window = Window(epoch: epoch, now: now, length: grace)
         if window.contains(member.replacedAt) {
             guard canRepeat, window.contains(issuedAt) else { return .renew(isLateAnswer: false) }
-            return .repeatCurrent(mustRecord: mustRecordRepetition(to: member, window))
+            return .repeatCurrent(mustRecord: mustRecordRepetition(to: member, in: window))
         }
         return member.state == .spent ? .reuse : .renew(isLateAnswer: member.state == .unused)
     }
@@ -133,7 +133,7 @@ extension TokenFamily {
     /// `true` if a repetition must be stored.
     ///
     /// Recording each one would cost a write per request. Precision to an eighth of the grace is enough.
-    private func mustRecordRepetition(to member: Member, _ window: Window) -> Bool {
+    private func mustRecordRepetition(to member: Member, in window: Window) -> Bool {
         guard wasRepeated else { return true }
         let step = window.dividedByEight
         guard step.contains(sentAt) else { return true }

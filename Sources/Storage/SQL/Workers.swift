@@ -152,7 +152,7 @@ extension SQLStore {
         try await first(SQLStatement(.readMeta, .text(name))) { $0.text() }
     }
 
-    package func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool {
+    package func replaceNote(_ name: String, from former: String?, with text: String) async throws -> Bool {
         let statement =
             if let former {
                 SQLStatement(.replaceMeta, .text(name), .text(text), .text(former))
@@ -186,7 +186,7 @@ extension SQLStore {
             return false
         }
         let lease = Lease(owner: owner, claim: 0, epoch: time.epoch, until: time.instant + span)
-        guard try await replaceNote(Self.deliveryKey, former, with: lease.storedDelivery) else { return false }
+        guard try await replaceNote(Self.deliveryKey, from: former, with: lease.storedDelivery) else { return false }
         // This process might have stood still since it took the time: then the lease has ended already.
         return try await leaseTime().instant < lease.until
     }

@@ -16,15 +16,15 @@ package enum DatabaseFile {
             throw StoreError(.cannotOpen, "The database has no usable path: name a file.")
         }
         let folder = path.parentFolder
-        guard let folderKind = kind(of: folder) else { throw failure("its folder \(folder)", of: path, errno) }
-        guard folderKind == S_IFDIR else { throw failure("its folder \(folder)", of: path, ENOTDIR) }
+        guard let folderKind = kind(of: folder) else { throw failure("its folder \(folder)", of: path, code: errno) }
+        guard folderKind == S_IFDIR else { throw failure("its folder \(folder)", of: path, code: ENOTDIR) }
         try create(path, unlessExists: true)
-        guard let fileKind = kind(of: path) else { throw failure("the file", of: path, errno) }
+        guard let fileKind = kind(of: path) else { throw failure("the file", of: path, code: errno) }
         guard fileKind == S_IFREG else {
             throw StoreError(.cannotOpen, "The database \(path) is a folder or a device: name a file.")
         }
-        try requireWriting(folder, "its folder \(folder), where SQLite keeps its log,", of: path)
-        try requireWriting(path, "the file", of: path)
+        try requireWriting(to: folder, named: "its folder \(folder), where SQLite keeps its log,", of: path)
+        try requireWriting(to: path, named: "the file", of: path)
     }
 
     /// Creates an empty file of mode 0600.
@@ -35,7 +35,7 @@ package enum DatabaseFile {
     static func create(_ path: String, unlessExists mayExist: Bool) throws(StoreError) {
         guard unsafe mknod(path, S_IFREG | 0o600, 0) != 0 else { return }
         let code = errno
-        guard mayExist, code == EEXIST || kind(of: path) != nil else { throw failure("the file", of: path, code) }
+        guard mayExist, code == EEXIST || kind(of: path) != nil else { throw failure("the file", of: path, code: code) }
     }
 
     /// Refuses to open a database as root if SQLite would give another file to the owner of the database.
@@ -63,7 +63,7 @@ package enum DatabaseFile {
     ///
     /// Otherwise one command of root would lock out the worker. The owner of the folder can put a link in place of the
     /// file, or another file of root. It is left alone unless it has one name and is empty.
-    static func giveToOwner(of database: String, _ path: String) {
+    static func give(_ path: String, toOwnerOf database: String) {
         var (facts, file) = (stat(), stat())
         guard geteuid() == 0, unsafe stat(database, &facts) == 0 else { return }
         // O_PATH and AT_EMPTY_PATH, which Swift does not import. Closing such a descriptor drops no locks.
@@ -81,14 +81,14 @@ package enum DatabaseFile {
     /// Returns the identity of the file at a path, or `nil` if it does not exist.
     static func identity(of path: String) throws(StoreError) -> FileIdentity? {
         if let identity = FileIdentity(path: path) { return identity }
-        guard errno == ENOENT || errno == ENOTDIR else { throw failure("the file", of: path, errno) }
+        guard errno == ENOENT || errno == ENOTDIR else { throw failure("the file", of: path, code: errno) }
         return nil
     }
 
     /// Returns the number of names of a file on its file system.
     static func links(of path: String) throws(StoreError) -> Int {
         var facts = stat()
-        guard unsafe stat(path, &facts) == 0 else { throw failure("the file", of: path, errno) }
+        guard unsafe stat(path, &facts) == 0 else { throw failure("the file", of: path, code: errno) }
         return Int(facts.st_nlink)
     }
 
@@ -153,20 +153,20 @@ package enum DatabaseFile {
     }
 
     static func replace(_ path: String, by temporary: String) throws(StoreError) {
-        guard unsafe rename(temporary, path) == 0 else { throw failure("the file", of: path, errno) }
+        guard unsafe rename(temporary, path) == 0 else { throw failure("the file", of: path, code: errno) }
     }
 
     /// Makes a complete file and its name durable under `path`, which must not exist.
     static func publish(_ temporary: String, as path: String) throws(StoreError) {
         let descriptor = unsafe open(temporary, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("the file", of: temporary, errno) }
+        guard descriptor >= 0 else { throw failure("the file", of: temporary, code: errno) }
         let code = fsync(descriptor) == 0 ? 0 : errno
         close(descriptor)
-        guard code == 0 else { throw failure("the file", of: temporary, code) }
+        guard code == 0 else { throw failure("the file", of: temporary, code: code) }
         do throws(SystemCallError) {
             try Folder.publish(temporary, as: path)
         } catch {
-            throw failure("the file", of: path, error.code)
+            throw failure("the file", of: path, code: error.code)
         }
     }
 
@@ -176,12 +176,12 @@ package enum DatabaseFile {
         return facts.st_mode & S_IFMT
     }
 
-    private static func requireWriting(_ target: String, _ what: String, of path: String) throws(StoreError) {
+    private static func requireWriting(to target: String, named what: String, of path: String) throws(StoreError) {
         guard unsafe access(target, R_OK | W_OK) != 0 else { return }
-        throw failure(what, of: path, errno)
+        throw failure(what, of: path, code: errno)
     }
 
-    static func failure(_ what: String, of path: String, _ code: Int32) -> StoreError {
+    static func failure(_ what: String, of path: String, code: Int32) -> StoreError {
         let cause = unsafe String(cString: strerror(code))
         let remedy = "Check that the path is right and that the worker's user can read and write there."
         let message = "The database \(path) cannot be used: \(what) fails with \"\(cause)\". \(remedy)"
@@ -224,10 +224,18 @@ final class DatabaseNameLock: Sendable {
     init(_ path: String) throws(StoreError) {
         let path = DatabaseFile.resolved(path)
         guard try DatabaseFile.links(of: path) == 1 else {
-            throw Self.refusal(of: path, "has several names, which are hard links", "Remove all names but this one")
+            throw Self.refusal(
+                of: path,
+                because: "has several names, which are hard links",
+                remedy: "Remove all names but this one"
+            )
         }
         guard unsafe csqlite_is_mount_point(path) == 0 else {
-            throw Self.refusal(of: path, "is mounted here as a single file", "Mount its folder instead")
+            throw Self.refusal(
+                of: path,
+                because: "is mounted here as a single file",
+                remedy: "Mount its folder instead"
+            )
         }
         guard let file = try DatabaseFile.identity(of: path),
             let place = try DatabaseFile.identity(of: path.parentFolder)
@@ -246,7 +254,7 @@ final class DatabaseNameLock: Sendable {
             throw StoreError(.ioFailure, "The database \(path) cannot be opened at the moment. Try again.")
         }
         // A file system without locks has none of SQLite either, which reports that.
-        _ = Self.lock(F_RDLCK, offset, 1, Self.set, descriptor)
+        _ = Self.lock(F_RDLCK, from: offset, length: 1, call: Self.set, descriptor: descriptor)
         let others = [
             (Self.firstByte, offset - Self.firstByte), (offset + 1, Self.firstByte + Self.bytes - offset - 1),
         ]
@@ -273,7 +281,7 @@ final class DatabaseNameLock: Sendable {
 
     private static func open(_ path: String) -> Int32 { unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC) }
 
-    private static func refusal(of path: String, _ what: String, _ remedy: String) -> StoreError {
+    private static func refusal(of path: String, because what: String, remedy: String) -> StoreError {
         StoreError(
             .cannotOpen,
             "The database \(path) \(what). SQLite keeps its log beside the name, so processes with different names "
@@ -289,15 +297,19 @@ final class DatabaseNameLock: Sendable {
 
     /// Returns the kind of lock that keeps a range from being locked, all of the file by default, or `F_UNLCK`.
     fileprivate static func blocker(of descriptor: Int32, from start: Int64 = 0, length: Int64 = 0) -> Int32 {
-        lock(F_WRLCK, start, length, ask, descriptor)
+        lock(F_WRLCK, from: start, length: length, call: ask, descriptor: descriptor)
     }
 
     /// Sets or asks for a lock.
     ///
     /// Returns the kind that is in the way, or `F_UNLCK`.
-    private static func lock(_ kind: Int32, _ start: Int64, _ length: Int64, _ call: Int32, _ descriptor: Int32)
-        -> Int32
-    {
+    private static func lock(
+        _ kind: Int32,
+        from start: Int64,
+        length: Int64,
+        call: Int32,
+        descriptor: Int32
+    ) -> Int32 {
         var lock = flock()
         lock.l_type = Int16(kind)
         lock.l_whence = Int16(SEEK_SET)

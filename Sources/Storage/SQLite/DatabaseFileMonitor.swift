@@ -112,10 +112,10 @@ extension SQLiteConnection {
     /// Reads the note of the last checkpoint at the beginning of a transaction, and throws if the database was moved.
     func readState(evenIfMoved: Bool = false) throws(StoreError) {
         guard fileMonitor != nil else { return }
-        if let (leases, opened) = attached, try !leases.identity.continues(opened) {
+        if let attached, try !attached.leases.identity.continues(attached.identity) {
             throw StoreError(
                 .ioFailure,
-                "The file of leases \(leases.path) was deleted or replaced just now. Try again: a new one is made."
+                "The file of leases \(attached.leases.path) was deleted or replaced just now. Try again: a new one is made."
             )
         }
         let state = try first(Self.readState) { (row: inout SQLiteRow) throws(StoreError) in
@@ -135,7 +135,7 @@ extension SQLiteConnection {
             throw replaced("was deleted, renamed or replaced")
         }
         if fileMonitor.isAfterLastCheckpoint, fileMonitor.differs(from: facts) {
-            try requireSameContent(as: fileMonitor, facts)
+            try requireSameContent(as: fileMonitor, facts: facts)
         }
         if let log = fileMonitor.log {
             let found = try DatabaseFile.identity(of: logPath)
@@ -166,7 +166,7 @@ extension SQLiteConnection {
     }
 
     /// Throws unless only the file's modification time has changed.
-    private func requireSameContent(as fileMonitor: DatabaseFileMonitor, _ facts: FileIdentity) throws(StoreError) {
+    private func requireSameContent(as fileMonitor: DatabaseFileMonitor, facts: FileIdentity) throws(StoreError) {
         guard facts.size == fileMonitor.size else {
             throw replaced(facts.size < fileMonitor.size ? "was truncated" : "was overwritten by something else")
         }

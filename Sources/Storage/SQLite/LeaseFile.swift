@@ -98,7 +98,7 @@ struct LeaseFile: Sendable {
             names = try Folder.names(in: folder)
         } catch {
             // A file that is not seen could hold the leases of a running worker.
-            throw DatabaseFile.failure("listing its folder", of: database, error.code)
+            throw DatabaseFile.failure("listing its folder", of: database, code: error.code)
         }
         let former = names.filter { $0.hasPrefix(file) && isOfAnotherBoot($0.dropFirst(file.count)) }
             .map { folder + "/" + $0 }
@@ -126,7 +126,7 @@ struct LeaseFile: Sendable {
         let temporary = path + ".new"
         DatabaseFile.remove(temporary)
         try DatabaseFile.create(temporary, unlessExists: false)
-        DatabaseFile.giveToOwner(of: database, temporary)
+        DatabaseFile.give(temporary, toOwnerOf: database)
         try DatabaseFile.refuseLinksAsRoot(beside: temporary)
         do {
             let file = try SQLiteConnection(path: temporary, timeout: .zero)
@@ -181,6 +181,12 @@ extension StoreIncident {
     fileprivate static func fileSetAside(_ text: String) -> StoreIncident {
         StoreIncident(kind: .fileSetAside, text: text)
     }
+}
+
+/// The file of leases that a connection has attached, as it was then.
+struct AttachedLeases: Sendable {
+    let leases: LeaseFile
+    var identity: LeaseFile.Identity
 }
 
 extension SQLQuery {

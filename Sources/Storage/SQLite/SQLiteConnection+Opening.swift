@@ -205,7 +205,9 @@ extension SQLiteConnection {
     ///
     /// It must not be called within a transaction. The writer needs `time`.
     func followLeases(at time: (() -> LeaseTime)? = nil) throws(StoreError) {
-        guard let (leases, opened) = attached else { return }
+        guard let attached else { return }
+        let leases = attached.leases
+        let opened = attached.identity
         guard checkpointer != nil, let time else {
             if let file = try DatabaseFile.identity(of: leases.path), file != opened.file || !hasLeases {
                 guard try leases.isUsable(timeout: timeout) else {

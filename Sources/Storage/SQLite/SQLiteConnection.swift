@@ -39,7 +39,7 @@ final class SQLiteConnection {
     /// The attached file of leases.
     ///
     /// Only the writer knows more than the identity of the file itself.
-    var attached: (leases: LeaseFile, identity: LeaseFile.Identity)?
+    var attached: AttachedLeases?
     /// The last known state of the files that this connection writes to.
     ///
     /// Only the writer has one.
@@ -105,7 +105,7 @@ final class SQLiteConnection {
         keepLogOnClose(true)
         let file = try leases.identity.file
         try run(Self.attach) { $0.bind(Self.name(leases.path)) }
-        attached = (leases, LeaseFile.Identity(file: file))
+        attached = AttachedLeases(leases: leases, identity: LeaseFile.Identity(file: file))
         try requireWriting(to: LeaseFile.schema, at: leases.path)
     }
 

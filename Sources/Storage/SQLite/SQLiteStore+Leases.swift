@@ -65,7 +65,7 @@ extension SQLiteStore {
                 claimed.reserveCapacity(ids.count)
                 var leases: [(id: Int64, claim: Int64)] = []
                 leases.reserveCapacity(ids.count)
-                try connection.inRuns(of: ids, dueBy == nil ? Self.claimableAnyTime : Self.claimable) {
+                try connection.inRuns(of: ids, by: dueBy == nil ? Self.claimableAnyTime : Self.claimable) {
                     (select, ids) throws(StoreError) in
                     try select.forEachRow { statement in
                         for id in ids { statement.bind(id.rawValue) }
@@ -88,7 +88,7 @@ extension SQLiteStore {
                         claimed.append(consume grant)
                     }
                 }
-                try connection.inRuns(of: leases, Self.writeLeases) { (insert, leases) throws(StoreError) in
+                try connection.inRuns(of: leases, by: Self.writeLeases) { (insert, leases) throws(StoreError) in
                     try insert.run { statement in
                         statement.bind(owner)
                         statement.bind(time.epoch)
@@ -167,7 +167,7 @@ extension SQLiteConnection {
     /// ``SQLiteStore/claimSizes``.
     fileprivate func inRuns<Element>(
         of elements: [Element],
-        _ queries: [SQLQuery],
+        by queries: [SQLQuery],
         _ body: (Statement, ArraySlice<Element>) throws(StoreError) -> Void
     ) throws(StoreError) {
         var rest = elements[...]
