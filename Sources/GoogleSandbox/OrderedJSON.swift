@@ -135,30 +135,36 @@ extension OrderedJSON {
     }
 
     func integer(_ name: String) throws(ControlError) -> Int64 {
-        try Self.require(integerValue, name, "a whole number")
+        try Self.require(integerValue, named: name, as: "a whole number")
     }
 
     /// Reads a whole number from 0 to 1,000,000,000.
     func count(_ name: String) throws(ControlError) -> Int64 {
         let value = integerValue.flatMap { (0...1_000_000_000).contains($0) ? $0 : nil }
-        return try Self.require(value, name, "a whole number from 0 to 1000000000")
+        return try Self.require(value, named: name, as: "a whole number from 0 to 1000000000")
     }
 
     func fraction(_ name: String) throws(ControlError) -> Double {
         let value = numberValue.flatMap { (0...1).contains($0) ? $0 : nil }
-        return try Self.require(value, name, "a number from 0 to 1")
+        return try Self.require(value, named: name, as: "a number from 0 to 1")
     }
 
-    func bool(_ name: String) throws(ControlError) -> Bool { try Self.require(boolValue, name, "true or false") }
+    func bool(_ name: String) throws(ControlError) -> Bool {
+        try Self.require(boolValue, named: name, as: "true or false")
+    }
 
-    func string(_ name: String) throws(ControlError) -> String { try Self.require(stringValue, name, "a string") }
+    func string(_ name: String) throws(ControlError) -> String {
+        try Self.require(stringValue, named: name, as: "a string")
+    }
 
     func array(_ name: String) throws(ControlError) -> [OrderedJSON] {
         guard case .array(let values) = self else { throw ControlError("\(name) must be an array") }
         return values
     }
 
-    private static func require<Value>(_ value: Value?, _ name: String, _ kind: String) throws(ControlError) -> Value {
+    private static func require<Value>(_ value: Value?, named name: String, as kind: String) throws(ControlError)
+        -> Value
+    {
         guard let value else { throw ControlError("\(name) must be \(kind)") }
         return value
     }

@@ -48,7 +48,7 @@ final class Sandbox: Sendable {
         do {
             if pending.delay > .zero { try await time.sleep(for: pending.delay) }
             try await waitForRelease(pending)
-            switch withState({ $0.answer(parsed, pending, now: time.now) }) {
+            switch withState({ $0.answer(parsed, for: pending, now: time.now) }) {
             case .reply(let outcome, let name):
                 (reply, label) = (outcome, name)
             case .hang:
@@ -118,7 +118,7 @@ extension Sandbox {
         guard let body = request.body.isEmpty ? [:] : OrderedJSON.parsed(request.body) else {
             throw ControlError("the body is not JSON")
         }
-        if let result = try controlSecurityEvents(request.path, body) { return result }
+        if let result = try controlSecurityEvents(request.path, body: body) { return result }
         let now = time.now
         return try withState { (state) throws(ControlError) -> OrderedJSON in
             switch request.path {

@@ -109,7 +109,16 @@ struct FixedAnswer: Equatable, Sendable {
 /// Named answers that Google's token endpoint was seen to give or is documented to give, and some invalid ones.
 /// "Unconfirmed" marks answers whose status or text is not known from a capture and is a plausible guess.
 extension FixedAnswer {
-    typealias Preset = (name: String, answer: FixedAnswer)
+    /// An answer that a test can ask for by its name.
+    struct Preset: Sendable {
+        let name: String
+        let answer: FixedAnswer
+
+        init(_ name: String, _ answer: FixedAnswer) {
+            self.name = name
+            self.answer = answer
+        }
+    }
 
     static let presets = grantErrors + clientErrors + policyErrors + temporaryErrors + invalidAnswers
 
@@ -123,21 +132,21 @@ extension FixedAnswer {
     static let unknownToken = error(400, "invalid_grant", "Bad Request")
 
     private static let grantErrors: [Preset] = [
-        ("invalid_grant", revoked),
-        ("invalid_grant_bad_request", unknownToken),
-        ("invalid_grant_bare", error(400, "invalid_grant")),
-        ("invalid_rapt", reauthentication("invalid_rapt")),
-        ("rapt_required", reauthentication("rapt_required")),
-        ("account_deleted", error(400, "invalid_grant", "The account has been deleted")),
-        ("account_not_found", error(400, "invalid_grant", "Invalid grant: account not found")),
-        ("robot_disabled", error(400, "invalid_grant", "Robot is disabled.")),
-        ("not_a_valid_email", error(400, "invalid_grant", "Not a valid email")),
-        ("invalid_jwt", error(400, "invalid_grant", "Invalid JWT Signature.")),  // unconfirmed
-        ("invalid_dpop_proof", error(400, "invalid_dpop_proof")),  // unconfirmed
-        ("use_dpop_nonce", useNonce),  // unconfirmed
-        ("emm_passcode_required", error(400, "emm_passcode_required")),  // unconfirmed
+        Preset("invalid_grant", revoked),
+        Preset("invalid_grant_bad_request", unknownToken),
+        Preset("invalid_grant_bare", error(400, "invalid_grant")),
+        Preset("invalid_rapt", reauthentication("invalid_rapt")),
+        Preset("rapt_required", reauthentication("rapt_required")),
+        Preset("account_deleted", error(400, "invalid_grant", "The account has been deleted")),
+        Preset("account_not_found", error(400, "invalid_grant", "Invalid grant: account not found")),
+        Preset("robot_disabled", error(400, "invalid_grant", "Robot is disabled.")),
+        Preset("not_a_valid_email", error(400, "invalid_grant", "Not a valid email")),
+        Preset("invalid_jwt", error(400, "invalid_grant", "Invalid JWT Signature.")),  // unconfirmed
+        Preset("invalid_dpop_proof", error(400, "invalid_dpop_proof")),  // unconfirmed
+        Preset("use_dpop_nonce", useNonce),  // unconfirmed
+        Preset("emm_passcode_required", error(400, "emm_passcode_required")),  // unconfirmed
         // Unconfirmed.
-        (
+        Preset(
             "emm_app_verification_required",
             error(400, "emm_app_verification_required: https://example.com/verify")
         ),
@@ -174,24 +183,24 @@ extension FixedAnswer {
     static let unsupportedGrantType = error(400, "unsupported_grant_type", "Invalid grant_type: ")
 
     private static let clientErrors: [Preset] = [
-        ("client_not_found", clientNotFound),
-        ("invalid_client", error(401, "invalid_client", "Unauthorized")),
-        ("unauthorized_client", otherClientsToken),  // unconfirmed
-        ("deleted_client", error(401, "deleted_client", "The OAuth client was deleted.")),
-        ("disabled_client", error(401, "disabled_client", "The OAuth client was disabled.")),  // unconfirmed
-        ("no_client_id", noClientID),
-        ("client_secret_missing", error(400, "invalid_request", "client_secret is missing.")),
-        ("restricted_client", error(400, "restricted_client")),  // unconfirmed
-        ("invalid_scope", error(400, "invalid_scope", "Some requested scopes were invalid.")),  // unconfirmed
-        ("unsupported_grant_type", unsupportedGrantType),  // unconfirmed
+        Preset("client_not_found", clientNotFound),
+        Preset("invalid_client", error(401, "invalid_client", "Unauthorized")),
+        Preset("unauthorized_client", otherClientsToken),  // unconfirmed
+        Preset("deleted_client", error(401, "deleted_client", "The OAuth client was deleted.")),
+        Preset("disabled_client", error(401, "disabled_client", "The OAuth client was disabled.")),  // unconfirmed
+        Preset("no_client_id", noClientID),
+        Preset("client_secret_missing", error(400, "invalid_request", "client_secret is missing.")),
+        Preset("restricted_client", error(400, "restricted_client")),  // unconfirmed
+        Preset("invalid_scope", error(400, "invalid_scope", "Some requested scopes were invalid.")),  // unconfirmed
+        Preset("unsupported_grant_type", unsupportedGrantType),  // unconfirmed
     ]
 
     // MARK: Refusals by an administrator or a policy
 
     private static let policyErrors: [Preset] = [
-        ("admin_policy_enforced", error(400, "admin_policy_enforced")),  // unconfirmed
+        Preset("admin_policy_enforced", error(400, "admin_policy_enforced")),  // unconfirmed
         // Unconfirmed.
-        (
+        Preset(
             "policy_enforced",
             error(
                 400,
@@ -200,35 +209,35 @@ extension FixedAnswer {
                     + "This security feature stops most non-Google apps and services from accessing your data."
             )
         ),
-        ("access_denied", error(400, "access_denied", "Account restricted")),  // unconfirmed
-        ("access_denied_client", error(400, "access_denied", "Requested client not authorized")),  // unconfirmed
-        ("invalid_account", error(400, "invalid_account", "Forbidden")),  // unconfirmed
+        Preset("access_denied", error(400, "access_denied", "Account restricted")),  // unconfirmed
+        Preset("access_denied_client", error(400, "access_denied", "Requested client not authorized")),  // unconfirmed
+        Preset("invalid_account", error(400, "invalid_account", "Forbidden")),  // unconfirmed
         // Unconfirmed.
-        (
+        Preset(
             "access_not_configured",
             error(400, "access_not_configured", uri: "https://access.workspace.google.com/ServiceNotAllowed")
         ),
-        ("org_internal", error(400, "org_internal")),  // unconfirmed
+        Preset("org_internal", error(400, "org_internal")),  // unconfirmed
     ]
 
     // MARK: Temporary errors
 
     private static let temporaryErrors: [Preset] = [
-        ("rate_limit_exceeded", error(403, "rate_limit_exceeded")),  // unconfirmed
-        ("429", throttled(retryAfter: nil)),  // unconfirmed
-        ("429_retry_after", throttled(retryAfter: 30)),  // unconfirmed
-        (
+        Preset("rate_limit_exceeded", error(403, "rate_limit_exceeded")),  // unconfirmed
+        Preset("429", throttled(retryAfter: nil)),  // unconfirmed
+        Preset("429_retry_after", throttled(retryAfter: 30)),  // unconfirmed
+        Preset(
             "403_html",
             html(403, "<HTML><HEAD><TITLE>User Rate Limit Exceeded</TITLE></HEAD><BODY></BODY></HTML>\n")
         ),
-        ("internal_failure", error(500, "internal_failure")),  // unconfirmed
-        ("internal_failure_backend", error(500, "internal_failure", "Backend Error")),  // unconfirmed
-        ("internal_failure_503", error(503, "internal_failure")),
-        ("server_error", error(500, "server_error")),  // unconfirmed
-        ("temporarily_unavailable", error(503, "temporarily_unavailable")),  // unconfirmed
-        ("http408", html(408, "<title>Error 408 (Request Timeout)!!1</title>\n")),  // unconfirmed
-        ("http500", html(500, "<title>Error 500 (Server Error)!!1</title>\n")),  // unconfirmed
-        (
+        Preset("internal_failure", error(500, "internal_failure")),  // unconfirmed
+        Preset("internal_failure_backend", error(500, "internal_failure", "Backend Error")),  // unconfirmed
+        Preset("internal_failure_503", error(503, "internal_failure")),
+        Preset("server_error", error(500, "server_error")),  // unconfirmed
+        Preset("temporarily_unavailable", error(503, "temporarily_unavailable")),  // unconfirmed
+        Preset("http408", html(408, "<title>Error 408 (Request Timeout)!!1</title>\n")),  // unconfirmed
+        Preset("http500", html(500, "<title>Error 500 (Server Error)!!1</title>\n")),  // unconfirmed
+        Preset(
             "html502",
             html(
                 502,
@@ -237,9 +246,9 @@ extension FixedAnswer {
                     + "again in 30 seconds.\n"
             )
         ),
-        ("http503", html(503, "<title>Error 503 (Service Unavailable)!!1</title>\n")),  // unconfirmed
-        ("http504", html(504, "<title>Error 504 (Gateway Timeout)!!1</title>\n")),  // unconfirmed
-        (
+        Preset("http503", html(503, "<title>Error 503 (Service Unavailable)!!1</title>\n")),  // unconfirmed
+        Preset("http504", html(504, "<title>Error 504 (Gateway Timeout)!!1</title>\n")),  // unconfirmed
+        Preset(
             "sorry_redirect",
             html(
                 302,
@@ -252,7 +261,7 @@ extension FixedAnswer {
                 ]
             )
         ),
-        (
+        Preset(
             "sorry_html",
             html(
                 503,
@@ -260,7 +269,7 @@ extension FixedAnswer {
                     + "may be sending automated queries.</p></body></html>\n"
             )
         ),
-        ("html400", html(400, "<html><title>Error 400 (Error processing OAuth 2 request)!!1</title></html>\n")),
+        Preset("html400", html(400, "<html><title>Error 400 (Error processing OAuth 2 request)!!1</title></html>\n")),
     ]
 
     private static func throttled(retryAfter: Int64?) -> FixedAnswer {
@@ -272,19 +281,19 @@ extension FixedAnswer {
     // MARK: Invalid answers, as a proxy or a bug sends them
 
     private static let invalidAnswers: [Preset] = [
-        ("html200", html(200, "<html><body>Sign in to the hotel's network</body></html>\n")),
-        ("empty200", FixedAnswer(200, body: [])),
-        ("empty_object200", raw("{}")),
-        ("garbage200", FixedAnswer(200, body: (0..<512).map { UInt8(truncatingIfNeeded: $0 * 167 + 13) })),
-        ("truncated200", raw(#"{"access_token":"ya29.truncated","expires_in":35"#)),
-        ("array200", raw(#"["ya29.array"]"#)),
-        ("error200", raw(#"{"error":"invalid_grant","error_description":"Bad Request"}"#)),
-        ("wrong_types200", raw(#"{"access_token":17,"expires_in":"soon","scope":[],"token_type":null}"#)),
-        ("wrong_token_type200", raw(#"{"access_token":"ya29.mac","expires_in":3599,"token_type":"mac"}"#)),
-        ("no_expiry200", raw(#"{"access_token":"ya29.without-expiry","token_type":"Bearer"}"#)),
-        ("huge_expiry200", raw(#"{"access_token":"ya29.huge","expires_in":1e300,"token_type":"Bearer"}"#)),
-        ("negative_expiry200", raw(#"{"access_token":"ya29.negative","expires_in":-1,"token_type":"Bearer"}"#)),
-        ("oversized200", raw(#"{"access_token":""# + String(repeating: "a", count: 131_072) + #""}"#)),
+        Preset("html200", html(200, "<html><body>Sign in to the hotel's network</body></html>\n")),
+        Preset("empty200", FixedAnswer(200, body: [])),
+        Preset("empty_object200", raw("{}")),
+        Preset("garbage200", FixedAnswer(200, body: (0..<512).map { UInt8(truncatingIfNeeded: $0 * 167 + 13) })),
+        Preset("truncated200", raw(#"{"access_token":"ya29.truncated","expires_in":35"#)),
+        Preset("array200", raw(#"["ya29.array"]"#)),
+        Preset("error200", raw(#"{"error":"invalid_grant","error_description":"Bad Request"}"#)),
+        Preset("wrong_types200", raw(#"{"access_token":17,"expires_in":"soon","scope":[],"token_type":null}"#)),
+        Preset("wrong_token_type200", raw(#"{"access_token":"ya29.mac","expires_in":3599,"token_type":"mac"}"#)),
+        Preset("no_expiry200", raw(#"{"access_token":"ya29.without-expiry","token_type":"Bearer"}"#)),
+        Preset("huge_expiry200", raw(#"{"access_token":"ya29.huge","expires_in":1e300,"token_type":"Bearer"}"#)),
+        Preset("negative_expiry200", raw(#"{"access_token":"ya29.negative","expires_in":-1,"token_type":"Bearer"}"#)),
+        Preset("oversized200", raw(#"{"access_token":""# + String(repeating: "a", count: 131_072) + #""}"#)),
     ]
 
     private static func raw(_ body: String) -> FixedAnswer { FixedAnswer(200, body: Array(body.utf8)) }

@@ -41,10 +41,14 @@ extension SandboxSecurityEvents {
         default: return nil
         }
         guard isAuthenticated(BearerToken(of: request).text, now: now) else {
-            return Self.refusal(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
+            return Self.refusal(
+                401,
+                code: "UNAUTHENTICATED",
+                message: "Request had invalid authentication credentials."
+            )
         }
         guard !isForbidden else {
-            return Self.refusal(403, "PERMISSION_DENIED", "The caller does not have permission")
+            return Self.refusal(403, code: "PERMISSION_DENIED", message: "The caller does not have permission")
         }
         return action(&self)
     }
@@ -90,10 +94,10 @@ extension SandboxSecurityEvents {
 
     private mutating func updateStream(_ body: OrderedJSON) -> ServerResponse {
         guard let url = body["delivery"]?["url"]?.stringValue, Self.canReceive(url) else {
-            return Self.refusal(400, "INVALID_ARGUMENT", "delivery.url must be an https URL")
+            return Self.refusal(400, code: "INVALID_ARGUMENT", message: "delivery.url must be an https URL")
         }
         guard case .array(let types)? = body["events_requested"], !types.isEmpty else {
-            return Self.refusal(400, "INVALID_ARGUMENT", "events_requested must not be empty")
+            return Self.refusal(400, code: "INVALID_ARGUMENT", message: "events_requested must not be empty")
         }
         var updated = stream ?? Stream(url: url, events: [])
         updated.url = url
@@ -116,7 +120,7 @@ extension SandboxSecurityEvents {
         switch body["status"]?.stringValue {
         case "enabled"?: stream?.isEnabled = true
         case "disabled"?: stream?.isEnabled = false
-        default: return Self.refusal(400, "INVALID_ARGUMENT", "status must be enabled or disabled")
+        default: return Self.refusal(400, code: "INVALID_ARGUMENT", message: "status must be enabled or disabled")
         }
         return Self.answer([:])
     }
@@ -127,11 +131,13 @@ extension SandboxSecurityEvents {
         return Self.answer([:])
     }
 
-    private static var noStream: ServerResponse { refusal(404, "NOT_FOUND", "Requested entity was not found.") }
+    private static var noStream: ServerResponse {
+        refusal(404, code: "NOT_FOUND", message: "Requested entity was not found.")
+    }
 
     private static func answer(_ body: OrderedJSON) -> ServerResponse { .json(body.text) }
 
-    private static func refusal(_ status: Int, _ code: OrderedJSON, _ message: OrderedJSON) -> ServerResponse {
+    private static func refusal(_ status: Int, code: OrderedJSON, message: OrderedJSON) -> ServerResponse {
         let body: OrderedJSON = ["error": ["code": .count(status), "message": message, "status": code]]
         return .json(body.text, status: status)
     }

@@ -159,12 +159,12 @@ struct SecurityEventSpecification: Sendable {
 
     init(_ body: OrderedJSON, now: Timestamp) throws(ControlError) {
         issuedAt = now.milliseconds / 1000
-        for (name, value) in try body.members(of: "the body") { try read(name, value) }
+        for (name, value) in try body.members(of: "the body") { try read(value, named: name) }
         guard !type.isEmpty else { throw ControlError("type is missing") }
         if !type.hasPrefix("https://") { type = (Self.prefixes[type] ?? Self.defaultPrefix) + type }
     }
 
-    private mutating func read(_ name: String, _ value: OrderedJSON) throws(ControlError) {
+    private mutating func read(_ value: OrderedJSON, named name: String) throws(ControlError) {
         switch name {
         case "type": type = try value.string(name)
         case "subject_type": subjectType = try value.string(name)
@@ -176,7 +176,7 @@ struct SecurityEventSpecification: Sendable {
         case "state": state = try value.string(name)
         case "jti": id = try value.string(name)
         case "iss": issuer = try value.string(name)
-        case "aud": audience = try Self.strings(name, value)
+        case "aud": audience = try Self.strings(in: value, named: name)
         case "kid": keyID = try value.string(name)
         case "iat": issuedAt = try value.integer(name)
         case "toe": happenedAt = try value.integer(name)
@@ -190,7 +190,7 @@ struct SecurityEventSpecification: Sendable {
     }
 
     /// Reads one string or an array of strings.
-    private static func strings(_ name: String, _ value: OrderedJSON) throws(ControlError) -> [String] {
+    private static func strings(in value: OrderedJSON, named name: String) throws(ControlError) -> [String] {
         if let one = value.stringValue { return [one] }
         return try value.array(name).strings(name)
     }

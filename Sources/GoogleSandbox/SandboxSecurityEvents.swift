@@ -134,7 +134,7 @@ extension Sandbox {
     private static let keysPath = "/oauth2/v3/certs"
 
     /// Handles a control request about security events, and returns `nil` for a path that does not concern them.
-    func controlSecurityEvents(_ path: String, _ body: OrderedJSON) throws(ControlError) -> OrderedJSON? {
+    func controlSecurityEvents(_ path: String, body: OrderedJSON) throws(ControlError) -> OrderedJSON? {
         switch path {
         case "/control/security-events":
             let specification = try complete(SecurityEventSpecification(body, now: time.now))

@@ -76,7 +76,7 @@ extension SandboxState {
         let expiry = now + .seconds(seconds.clamped(to: -4_000_000_000...4_000_000_000))
         return [
             "refresh_token": .string(token),
-            "access_token": .string(newAccessToken(index, seconds, now: now)),
+            "access_token": .string(newAccessToken(of: index, lifetime: seconds, now: now)),
             "sub": .string(grant.sub),
             "email": .string(grant.email),
             "client_id": .string(grant.clientID),

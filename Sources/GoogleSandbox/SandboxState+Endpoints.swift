@@ -55,7 +55,8 @@ extension SandboxState {
         let grant = grants[index]
         let lifetime = grant.lifetime ?? settings.lifetime
         let body: OrderedJSON = [
-            "access_token": fault == .withoutAccessToken ? nil : .string(newAccessToken(index, lifetime, now: now)),
+            "access_token": fault == .withoutAccessToken
+                ? nil : .string(newAccessToken(of: index, lifetime: lifetime, now: now)),
             "expires_in": .integer(lifetime),
             "refresh_token": successor.map(OrderedJSON.string),
             "scope": .string(grant.scope),
@@ -165,7 +166,7 @@ extension SandboxState {
     }
 
     /// Makes an access token that contains its owner and expiry, so that it does not have to be stored.
-    mutating func newAccessToken(_ index: Int, _ lifetime: Int64, now: Timestamp) -> String {
+    mutating func newAccessToken(of index: Int, lifetime: Int64, now: Timestamp) -> String {
         issued += 1
         let expiry = now + .seconds(lifetime.clamped(to: -4_000_000_000...4_000_000_000))
         let content =

@@ -3,7 +3,7 @@ internal import HTTPServer
 
 /// The state and decisions of the sandbox: it takes requests and times, returns answers, and has no other effects.
 ///
-/// A request to one of Google's endpoints takes two steps: ``begin(_:)`` when it arrives, and ``answer(_:_:now:)`` when
+/// A request to one of Google's endpoints takes two steps: ``begin(_:)`` when it arrives, and ``answer(_:for:now:)`` when
 /// its latency, or the hold on its grant, has ended. In between it counts as in progress.
 struct SandboxState: Sendable {
     /// A request in progress.
@@ -119,7 +119,7 @@ struct SandboxState: Sendable {
     /// Answers a request.
     ///
     /// The request ends unless it hangs.
-    mutating func answer(_ request: SandboxRequest, _ pending: Pending, now: Timestamp) -> Outcome {
+    mutating func answer(_ request: SandboxRequest, for pending: Pending, now: Timestamp) -> Outcome {
         let outcome = outcome(of: request, now: now)
         if case .reply(_, let label) = outcome { end(pending, label: label) }
         return outcome
