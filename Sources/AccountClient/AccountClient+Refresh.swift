@@ -75,7 +75,7 @@ extension AccountClient {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: SharedRefresh.Waiter) in
                 guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
-                addWaiter(waiter, continuation)
+                addWaiter(waiter, resuming: continuation)
             }
         } onCancel: {
             Task { await self.cancelWaiter(waiter) }
@@ -89,7 +89,7 @@ extension AccountClient {
     /// `true` while a refresh is in progress.
     package var isRefreshing: Bool { currentRefresh != nil }
 
-    private func addWaiter(_ waiter: Int, _ continuation: SharedRefresh.Waiter) {
+    private func addWaiter(_ waiter: Int, resuming continuation: SharedRefresh.Waiter) {
         if currentRefresh == nil {
             refreshesStarted += 1
             let number = refreshesStarted

@@ -29,16 +29,22 @@ extension AccountClient {
         return try await send(request, bearer: newer.token)
     }
 
-    /// Returns an access token other than the refused one, and the account whose token it is.
+    /// An access token, and the number of the sign-in that it belongs to.
+    struct Bearer {
+        let token: String
+        let account: Int
+    }
+
+    /// Returns an access token other than the refused one.
     func bearer(
         for expected: Int? = nil,
         refused: String? = nil
-    ) async throws(AccountError) -> (token: String, account: Int) {
+    ) async throws(AccountError) -> Bearer {
         let current = try await currentToken()
         let account = self.account
         if let expected, expected != account { throw .sessionReplaced }
-        if let current, current != refused { return (current, account) }
-        return (try await refreshed(), account)
+        if let current, current != refused { return Bearer(token: current, account: account) }
+        return Bearer(token: try await refreshed(), account: account)
     }
 
     private func send(_ request: URLRequest, bearer: String) async throws(AccountError) -> (Data, HTTPURLResponse) {
@@ -114,7 +120,9 @@ extension AccountClient {
         redacting secrets: [String] = []
     ) throws(AccountError) -> Value {
         let status = response.http.statusCode
-        guard (200..<300).contains(status) else { throw refusal(status, response.data, redacting: secrets) }
+        guard (200..<300).contains(status) else {
+            throw refusal(status: status, body: response.data, redacting: secrets)
+        }
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in
             let container = try decoder.singleValueContainer()
@@ -131,7 +139,7 @@ extension AccountClient {
         }
     }
 
-    private static func refusal(_ status: Int, _ data: Data, redacting secrets: [String]) -> AccountError {
+    private static func refusal(status: Int, body data: Data, redacting secrets: [String]) -> AccountError {
         let body: ErrorBody
         do {
             body = try JSONDecoder().decode(ErrorBody.self, from: data)

@@ -56,7 +56,7 @@ public enum AccountError: Error, Equatable, Sendable {
     }
 
     /// Returns an error with the parts of the store's error that cannot contain a token.
-    static func tokenStore(_ action: StoreAction, _ error: any Error) -> Self {
+    static func tokenStore(_ action: StoreAction, failedWith error: any Error) -> Self {
         let error = error as NSError
         return .tokenStore(action, domain: error.domain, code: error.code)
     }

@@ -148,7 +148,7 @@ struct TokenCache: CustomReflectable {
         do {
             return try store.exclusively { try body(store) }
         } catch {
-            throw .tokenStore(action, error)
+            throw .tokenStore(action, failedWith: error)
         }
     }
 
