@@ -48,18 +48,15 @@ extension AccountClient {
         if let failure = cache.unsaved { throw failure }
     }
 
-    /// Returns the access token for calls, or nil if only a refresh can get one.
-    ///
-    /// Throws ``AccountError/signedOut`` if no user is signed in.
+    /// Returns the access token for calls, or nil if only a refresh can get one. Throws ``AccountError/signedOut`` if
+    /// no user is signed in.
     func currentToken() async throws(AccountError) -> String? {
         if let ownSession { return try await token(of: ownSession, isRenewed: false) }
         guard let pair = try cache.pair() else { throw .signedOut }
         return pair.accessToken
     }
 
-    /// `true` if a token has too little time left.
-    ///
-    /// One without a readable expiry is used until the server refuses it.
+    /// `true` if a token has too little time left. One without a readable expiry is used until the server refuses it.
     func isExpiring(_ token: String) -> Bool {
         guard let expiry = TokenPair.expiry(of: token) else { return false }
         return expiry.timeIntervalSince(now()) < Self.minimumTimeLeft

@@ -162,9 +162,8 @@ extension AccountClient {
         )
     }
 
-    /// Parses a time with or without a fraction, or a date alone.
-    ///
-    /// Without a zone it is UTC, as the backends of this API write it.
+    /// Parses a time with or without a fraction, or a date alone. Without a zone it is UTC, as the backends of this API
+    /// write it.
     static func date(_ text: String) -> Date? {
         var text = text
         if let dot = text.firstIndex(of: ".") {

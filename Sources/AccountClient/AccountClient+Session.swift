@@ -9,10 +9,8 @@ extension AccountClient {
         case signedOut
     }
 
-    /// The present state and each later one, until the client ends.
-    ///
-    /// A reader that is slow gets the newest state. There is none before the token store can be read. With the app's
-    /// own session, the state is that of the last call.
+    /// The present state and each later one, until the client ends. A reader that is slow gets the newest state. There
+    /// is none before the token store can be read. With the app's own session, the state is that of the last call.
     public nonisolated var sessionStates: AsyncStream<SessionState> {
         let id = UUID()
         return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in

@@ -31,9 +31,7 @@ public actor AccountClient {
     /// The calls of the app's own session, and the latest one that has answered.
     var ownSessionCalls = 0
     var latestOwnSessionAnswer = 0
-    /// Grows with every sign-in, log-out and end of the session.
-    ///
-    /// Responses for an earlier value are dropped.
+    /// Grows with every sign-in, log-out and end of the session. Responses for an earlier value are dropped.
     var account = 0
     /// The number of requested sign-ins and log-outs, so that the last request wins.
     private var accountRequests = 0

@@ -28,17 +28,11 @@ public enum AccountError: Error, Equatable, Sendable {
     case refused(status: Int, code: String?, message: String?)
     /// The server reported success, but this client does not understand the content.
     case unreadableResponse(status: Int)
-    /// The server was not reached, or its response was lost.
-    ///
-    /// The user stays signed in.
+    /// The server was not reached, or its response was lost. The user stays signed in.
     case unreachable(URLError.Code)
-    /// The token store failed.
-    ///
-    /// The domain and code are those of its error.
+    /// The token store failed. The domain and code are those of its error.
     case tokenStore(StoreAction, domain: String, code: Int)
-    /// The app's own session failed to give an access token.
-    ///
-    /// The domain and code are those of its error.
+    /// The app's own session failed to give an access token. The domain and code are those of its error.
     case accessToken(domain: String, code: Int)
     /// The app signs its users in and out elsewhere: this client cannot.
     case ownSession
@@ -48,9 +42,8 @@ public enum AccountError: Error, Equatable, Sendable {
     /// The text with which the server refuses the refresh token of an ended session.
     private static let invalidRefreshToken = "Invalid refresh token"
 
-    /// `true` for the server's own refusal of a refresh token.
-    ///
-    /// A bare 401 can come from a gateway, a captive portal or a proxy, which do not know the session.
+    /// `true` for the server's own refusal of a refresh token. A bare 401 can come from a gateway, a captive portal or
+    /// a proxy, which do not know the session.
     var endsSession: Bool {
         if case .refused(status: 401, _, message: Self.invalidRefreshToken) = self { true } else { false }
     }

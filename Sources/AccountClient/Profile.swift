@@ -24,9 +24,8 @@ extension AccountClient {
             case gmailConnection = "gmail_connection"
         }
 
-        /// Returns the scopes of `needed` that the user has not granted, in that order.
-        ///
-        /// If Gmail is not connected, all of them are missing: earlier grants no longer count.
+        /// Returns the scopes of `needed` that the user has not granted, in that order. If Gmail is not connected, all
+        /// of them are missing: earlier grants no longer count.
         public func missingScopes(needed: [String]) -> [String] {
             let granted = isGmailConnected ? gmailConnection?.grantedScopes ?? [] : []
             return Self.missing(needed, from: granted)
@@ -35,9 +34,7 @@ extension AccountClient {
 
     /// The state of the user's grant at Google.
     public struct GmailConnection: Decodable, Hashable, Sendable {
-        /// `active`, `retrying`, `suspended`, `reauth_required` or `disconnected`.
-        ///
-        /// The first two are connected.
+        /// `active`, `retrying`, `suspended`, `reauth_required` or `disconnected`. The first two are connected.
         public let state: String
         /// The reason for the state, as a code.
         public let reason: String?
@@ -45,9 +42,8 @@ extension AccountClient {
         public let since: Date?
         /// The time at which Google last confirmed the grant.
         public let verifiedAt: Date?
-        /// The time at which Google ends the grant, or nil if no end is known.
-        ///
-        /// The user must sign in with Google again before it.
+        /// The time at which Google ends the grant, or nil if no end is known. The user must sign in with Google again
+        /// before it.
         public let expiresAt: Date?
         /// The Google account's address.
         public let googleEmail: String?
@@ -74,9 +70,7 @@ extension AccountClient {
         /// The outcome, for people.
         public let message: String
         /// `true` if a `serverAuthCode` brought no refresh token, and the backend has none that works: call the SDK's
-        /// `disconnect()`, and sign in again.
-        ///
-        /// `nil` without a code.
+        /// `disconnect()`, and sign in again. `nil` without a code.
         public let isRefreshTokenMissing: Bool?
 
         private enum CodingKeys: String, CodingKey {

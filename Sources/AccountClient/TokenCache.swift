@@ -138,9 +138,7 @@ struct TokenCache: CustomReflectable {
         isRead = true
     }
 
-    /// Runs the body exclusively among processes.
-    ///
-    /// Its errors become those of the action.
+    /// Runs the body exclusively among processes. Its errors become those of the action.
     private func exclusively<Value>(
         _ action: AccountError.StoreAction,
         _ body: (any TokenStore) throws -> Value
@@ -174,9 +172,7 @@ extension TokenStore {
 
 /// The app's two tokens, which are never printed.
 struct TokenPair: Equatable, Sendable {
-    /// Nil if only the refresh token had been stored when the process ended.
-    ///
-    /// The first call then refreshes.
+    /// Nil if only the refresh token had been stored when the process ended. The first call then refreshes.
     let accessToken: String?
     let refreshToken: String
 }
@@ -207,16 +203,14 @@ extension TokenPair {
         let sid: String?
     }
 
-    /// Returns the expiry in the token, or nil if it cannot be read.
-    ///
-    /// The signature is not checked: only the server has the key, and the expiry only decides when to refresh.
+    /// Returns the expiry in the token, or nil if it cannot be read. The signature is not checked: only the server has
+    /// the key, and the expiry only decides when to refresh.
     static func expiry(of token: String) -> Date? {
         claims(Expiry.self, of: token).map { Date(timeIntervalSince1970: $0.exp) }
     }
 
-    /// Returns `true` if two access tokens name different users and do not name the same session.
-    ///
-    /// A token that cannot be read counts as the same user's.
+    /// Returns `true` if two access tokens name different users and do not name the same session. A token that cannot
+    /// be read counts as the same user's.
     static func isOfAnotherUser(_ token: String?, than former: String?) -> Bool {
         guard let token, let former, let user = user(of: token), let formerUser = self.user(of: former) else {
             return false

@@ -30,9 +30,7 @@ public protocol TokenStore: Sendable {
     func load(_ key: TokenKey) throws -> String?
     /// Stores a token under a name and replaces an earlier one.
     func save(_ token: String, for key: TokenKey) throws
-    /// Removes the token under a name.
-    ///
-    /// A missing token is not an error.
+    /// Removes the token under a name. A missing token is not an error.
     func remove(_ key: TokenKey) throws
     /// Runs the body while no other process that shares the store runs one.
     ///

@@ -55,15 +55,11 @@ enum ErrorCode {
 /// The text of an error, for logs.
 extension ErrorCode {
     static let maximumBytes = 256
-    /// Words in a human language are shorter than this.
-    ///
-    /// Tokens are longer.
+    /// Words in a human language are shorter than this. Tokens are longer.
     static let maximumWord = 40
 
-    /// Returns the `error` and `error_description` of the answer, shortened.
-    ///
-    /// Words that are long enough to be a token are replaced by their length. If the text repeats a secret that was
-    /// sent, all of it is omitted.
+    /// Returns the `error` and `error_description` of the answer, shortened. Words that are long enough to be a token
+    /// are replaced by their length. If the text repeats a secret that was sent, all of it is omitted.
     static func excerpt(of body: JSONValue?, without sent: [Secret]) -> String? {
         guard let error = body?["error"]?.string else { return nil }
         var text = error

@@ -5,20 +5,16 @@ package import Crypto
 ///     let google: any Google = GoogleOAuthAPI(http: http, endpoints: endpoints)
 ///     let account = try await google.userInfo(accessToken: token)
 package protocol Google: Sendable {
-    /// Sends refresh requests, and returns for each one the closure that cancels it.
-    ///
-    /// The caller parses the responses later, in batches.
+    /// Sends refresh requests, and returns for each one the closure that cancels it. The caller parses the responses
+    /// later, in batches.
     func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void]
 
-    /// Exchanges an authorization code for tokens.
-    ///
-    /// A code can be used once. If the task is cancelled, the code might be spent.
+    /// Exchanges an authorization code for tokens. A code can be used once. If the task is cancelled, the code might be
+    /// spent.
     func exchange(_ code: Secret, client: OAuthClientCredentials) async -> CodeExchange
 
-    /// Revokes a grant by one of its tokens.
-    ///
-    /// `mayStillSend` is called immediately before the request is sent. If it returns `false`, nothing is sent. It
-    /// blocks every other request, so it must return at once.
+    /// Revokes a grant by one of its tokens. `mayStillSend` is called immediately before the request is sent. If it
+    /// returns `false`, nothing is sent. It blocks every other request, so it must return at once.
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
 
     /// Returns the account that an access token belongs to.

@@ -52,9 +52,8 @@ package actor KeySetCache {
         self.time = time
     }
 
-    /// Returns the issuer, if the source names it, and the key with this id if there is one.
-    ///
-    /// Only the newest key set shows that a key does not exist. If that cannot be fetched, this throws.
+    /// Returns the issuer, if the source names it, and the key with this id if there is one. Only the newest key set
+    /// shows that a key does not exist. If that cannot be fetched, this throws.
     package func key(id: String) async throws(Unavailable) -> (issuer: String?, key: PublicKey?) {
         if let key = cachedKey(id: id) { return (cached?.set.issuer, key) }
         let fetches = needsFetch(for: id)
@@ -70,9 +69,7 @@ package actor KeySetCache {
         return (cached.set.issuer, nil)
     }
 
-    /// Returns the key with this id if it is cached.
-    ///
-    /// It is used while newer ones come, because their server might hang.
+    /// Returns the key with this id if it is cached. It is used while newer ones come, because their server might hang.
     package func cachedKey(id: String) -> PublicKey? {
         guard let cached, age(of: cached) < Self.maximumUse, let key = cached.set.keys[id] else { return nil }
         if needsFetch(for: id) { _ = startFetch() }
@@ -95,9 +92,7 @@ package actor KeySetCache {
         return Unavailable(retryAfter: max(.seconds(1), Self.delayAfterFailure - elapsed))
     }
 
-    /// Returns the fetch in progress, or a new one.
-    ///
-    /// A caller that is cancelled does not end it for the others.
+    /// Returns the fetch in progress, or a new one. A caller that is cancelled does not end it for the others.
     private func startFetch() -> Task<Void, Never> {
         if let fetch { return fetch }
         let task = Task {
@@ -175,9 +170,8 @@ package struct KeySet: Sendable {
     let issuer: String?
     package let keys: [String: PublicKey]
 
-    /// Reads a set, and skips keys without an id, for other uses, or of other kinds or unsafe sizes.
-    ///
-    /// A certificate beside a key (`x5c`) means nothing here. `nil` for a set that is too large or has no usable key.
+    /// Reads a set, and skips keys without an id, for other uses, or of other kinds or unsafe sizes. A certificate
+    /// beside a key (`x5c`) means nothing here. `nil` for a set that is too large or has no usable key.
     package init?(_ document: JSONValue?, issuer: String? = nil) {
         guard let entries = document?["keys"]?.array, entries.count <= Self.maximumKeys else { return nil }
         self.issuer = issuer

@@ -8,17 +8,13 @@ package struct ParsedRefreshResponse: Sendable {
     package var status: Int?
     /// The delay that the server asks for.
     package var retryAfter: Duration?
-    /// Google's error text, shortened.
-    ///
-    /// It never contains the token that was sent.
+    /// Google's error text, shortened. It never contains the token that was sent.
     package var text: String?
 }
 
 /// Reads a response. Its form and error code decide, not its status alone.
 extension ParsedRefreshResponse {
-    /// Reads the response to a refresh.
-    ///
-    /// Texts that repeat a secret of `sent` are left out.
+    /// Reads the response to a refresh. Texts that repeat a secret of `sent` are left out.
     package static func reading(_ response: RawRefreshResponse, sent: [Secret]) -> ParsedRefreshResponse {
         switch response {
         case .result(.success(let response)): reading(response, sent: sent)

@@ -7,9 +7,7 @@ package import Crypto
 package struct RefreshSubmission: Sendable {
     package let token: Secret
     package let client: OAuthClientCredentials
-    /// Called immediately before the request is sent.
-    ///
-    /// If it returns `false`, nothing is sent.
+    /// Called immediately before the request is sent. If it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
     /// Called once with the response, possibly before ``Google/refresh(_:)`` returns.
     package let receive: @Sendable (RawRefreshResponse) -> Void

@@ -40,9 +40,8 @@ package enum RefreshFailure: Sendable {
     case throttled(code: String)
     /// A temporary fault of the endpoint.
     case endpointFault(code: String)
-    /// No answer came, for a temporary reason.
-    ///
-    /// `outcomeUnknown` is `true` if the request might have been processed, or might still be.
+    /// No answer came, for a temporary reason. `outcomeUnknown` is `true` if the request might have been processed, or
+    /// might still be.
     case noAnswer(code: String, outcomeUnknown: Bool = true)
     /// The worker did not send the request.
     case notSent(code: String)

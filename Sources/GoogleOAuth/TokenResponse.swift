@@ -20,13 +20,10 @@ package struct TokenResponse: Sendable {
 extension TokenResponse {
     /// The assumed lifetime if the answer does not name one: that of Google's access tokens.
     private static let defaultLifetime: Int64 = 3600
-    /// The longest plausible lifetime.
-    ///
-    /// A larger number is an error.
+    /// The longest plausible lifetime. A larger number is an error.
     private static let maximumLifetime: Int64 = 400 * 86_400
-    /// The longest plausible lifetime of a refresh token.
-    ///
-    /// Google's time-based access ends within a year. Ten years allow for other servers.
+    /// The longest plausible lifetime of a refresh token. Google's time-based access ends within a year. Ten years
+    /// allow for other servers.
     private static let maximumRefreshLifetime: Int64 = 3_660 * 86_400
     private static let maximumScope = 16_384
 
@@ -118,9 +115,7 @@ extension TokenResponse {
 /// The syntax of a token: visible ASCII that is safe in a header and in a form (RFC 6749 appendix A, without the
 /// space).
 package enum Token {
-    /// Google documents 2,048 bytes and says that sizes can vary.
-    ///
-    /// A longer text than this is not a token.
+    /// Google documents 2,048 bytes and says that sizes can vary. A longer text than this is not a token.
     package static let maximumLength = 16_384
 
     package static func isWellFormed(_ text: String) -> Bool {

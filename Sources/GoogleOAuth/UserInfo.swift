@@ -31,9 +31,8 @@ package struct TokenInfo: Hashable, Sendable {
     package var lifetime: Duration?
     package var emailIsVerified: Bool?
 
-    /// Reads both forms: version 3 uses `aud`, `azp` and `sub`, and puts numbers into strings.
-    ///
-    /// Version 2 uses `audience`, `issued_to` and `user_id`.
+    /// Reads both forms: version 3 uses `aud`, `azp` and `sub`, and puts numbers into strings. Version 2 uses
+    /// `audience`, `issued_to` and `user_id`.
     package init?(_ body: JSONValue) {
         guard let audience = (body["aud"] ?? body["audience"])?.string, !audience.isEmpty else { return nil }
         self.audience = audience
@@ -50,9 +49,7 @@ package struct TokenInfo: Hashable, Sendable {
 package enum LookupError: Error, Hashable, Sendable {
     /// The token is invalid or has expired.
     case refused
-    /// Google could not be reached, or its answer could not be read.
-    ///
-    /// A retry might help.
+    /// Google could not be reached, or its answer could not be read. A retry might help.
     case unavailable(code: String)
 
     /// The answer lacks what it must have.

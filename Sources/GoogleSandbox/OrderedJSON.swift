@@ -15,9 +15,7 @@ enum OrderedJSON: Equatable, Sendable {
         let value: OrderedJSON
     }
 
-    /// Parses a text, and returns `nil` if it is not JSON.
-    ///
-    /// The members of parsed objects are sorted by name.
+    /// Parses a text, and returns `nil` if it is not JSON. The members of parsed objects are sorted by name.
     static func parsed(_ text: [UInt8]) -> OrderedJSON? {
         do {
             return OrderedJSON(try JSONValue.parse(text))
@@ -169,9 +167,8 @@ extension OrderedJSON {
         return value
     }
 
-    /// Reads a fault: its name, {"preset": name}, or the answer as {"status", "body", "headers"}.
-    ///
-    /// The caller reads "times".
+    /// Reads a fault: its name, {"preset": name}, or the answer as {"status", "body", "headers"}. The caller reads
+    /// "times".
     func fault(_ name: String) throws(ControlError) -> SandboxFault {
         if let preset = stringValue ?? self["preset"]?.stringValue {
             guard let fault = SandboxFault(named: preset) else {

@@ -168,9 +168,8 @@ final class ChangeSignal: Sendable {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 
-    /// Returns a stream with one element for each later change.
-    ///
-    /// The stream ends with the task that reads it, or after the time span.
+    /// Returns a stream with one element for each later change. The stream ends with the task that reads it, or after
+    /// the time span.
     func changes(atMost span: Duration) -> AsyncStream<Void> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let number = state.withLock { state in

@@ -3,14 +3,10 @@ enum SandboxFault: Equatable, Sendable {
     /// A fixed answer, regardless of the request.
     case answer(FixedAnswer)
 
-    /// The connection ends without a byte.
-    ///
-    /// The request is not processed.
+    /// The connection ends without a byte. The request is not processed.
     case reset
 
-    /// No answer for a minute, then the connection ends.
-    ///
-    /// The request is not processed.
+    /// No answer for a minute, then the connection ends. The request is not processed.
     case hang
 
     /// The request is processed, including a rotation, and the connection ends without a byte: the answer is lost.
@@ -70,9 +66,8 @@ struct FixedAnswer: Equatable, Sendable {
     /// The name in the statistics: the OAuth error, or the status if there is none.
     let label: String
 
-    /// The seconds of the Retry-After header, which the settings can override.
-    ///
-    /// `nil` sends the header only if the settings set it.
+    /// The seconds of the Retry-After header, which the settings can override. `nil` sends the header only if the
+    /// settings set it.
     var retryAfter: Int64?
 
     init(_ status: Int, contentType: String? = nil, headers: [Header] = [], body: [UInt8], retryAfter: Int64? = nil) {

@@ -87,11 +87,8 @@ struct RefreshTokenChain: Equatable, Sendable {
         return [current, successor]
     }
 
-    /// Uses a token.
-    ///
-    /// `makeToken` makes its successor.
-    ///
-    /// A client that presents the predecessor again did not receive the successor, so a new one replaces it.
+    /// Uses a token. `makeToken` makes its successor. A client that presents the predecessor again did not receive the
+    /// successor, so a new one replaces it.
     mutating func use(_ token: String, rotation: RotationPolicy, makeToken: () -> String) -> Use {
         guard live.contains(token) else { return .refused }
         if token == successor {
@@ -123,13 +120,9 @@ enum RotationPolicy: Equatable, Sendable {
     /// Like Google: the refresh token stays the same.
     case off
 
-    /// Each refresh issues a successor.
-    ///
-    /// The predecessor stays valid until the successor is first used.
+    /// Each refresh issues a successor. The predecessor stays valid until the successor is first used.
     case careful
 
-    /// Each refresh issues a successor.
-    ///
-    /// The predecessor is dead at once.
+    /// Each refresh issues a successor. The predecessor is dead at once.
     case strict
 }

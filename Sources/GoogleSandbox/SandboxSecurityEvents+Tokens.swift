@@ -28,9 +28,7 @@ extension SandboxSecurityEvents {
         return ["token": .string(token), "jti": .string(id), "kid": .string(keyID)]
     }
 
-    /// Makes an ID token of Google's issuer that lives for an hour.
-    ///
-    /// The body's claims are added, or replace those.
+    /// Makes an ID token of Google's issuer that lives for an hour. The body's claims are added, or replace those.
     mutating func idToken(_ body: OrderedJSON, at now: Timestamp) throws(ControlError) -> OrderedJSON {
         let seconds = now.milliseconds / 1000
         let usual: [(name: String, value: OrderedJSON)] = [

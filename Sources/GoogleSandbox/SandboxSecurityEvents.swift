@@ -13,15 +13,11 @@ struct SandboxSecurityEvents: Sendable {
         var url: String
         var events: [String]
         var isEnabled = true
-        /// The requested verification events.
-        ///
-        /// The sandbox does not post them.
+        /// The requested verification events. The sandbox does not post them.
         var verifications: [OrderedJSON] = []
     }
 
-    /// The keys in order of creation.
-    ///
-    /// The last one signs.
+    /// The keys in order of creation. The last one signs.
     private(set) var keys: [(id: String, key: RSAPrivateKey)] = []
     /// The accounts that can manage the stream, by the id of their key.
     var accounts: [String: (email: String, key: PublicKey)] = [:]
@@ -30,9 +26,7 @@ struct SandboxSecurityEvents: Sendable {
     var isForbidden = false
     private var lastNumber: Int64 = 0
 
-    /// Returns the key that signs.
-    ///
-    /// It is made on first use, because that takes a while.
+    /// Returns the key that signs. It is made on first use, because that takes a while.
     mutating func signingKey() throws(ControlError) -> (id: String, key: RSAPrivateKey) {
         if let key = keys.last { return key }
         return try rotateKey(keepingOld: true)
@@ -56,9 +50,7 @@ struct SandboxSecurityEvents: Sendable {
         }
     }
 
-    /// Deletes the stream.
-    ///
-    /// Keys and accounts stay, because tokens signed with them are still in use.
+    /// Deletes the stream. Keys and accounts stay, because tokens signed with them are still in use.
     mutating func deleteStream() {
         stream = nil
         isForbidden = false

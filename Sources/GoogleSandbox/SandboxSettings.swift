@@ -2,9 +2,7 @@ private import Base
 
 /// The settings that apply to all requests.
 struct SandboxSettings: Sendable {
-    /// The lifetime of an access token in seconds.
-    ///
-    /// Google's is 3599.
+    /// The lifetime of an access token in seconds. Google's is 3599.
     var lifetime: Int64 = 3599
     var rotation = RotationPolicy.off
     var latency = Duration.zero
@@ -25,9 +23,7 @@ struct SandboxSettings: Sendable {
     var retryAfter: Int64?
     var refreshTokenExpiresIn: Int64?
 
-    /// The ids of the known clients.
-    ///
-    /// If empty, every client is known.
+    /// The ids of the known clients. If empty, every client is known.
     var clients: [String] = []
 
     /// The seed of the random numbers and of the choice of a wave's grants.

@@ -11,9 +11,8 @@ struct SandboxCode: Sendable {
 
 /// The codes of apps for their server (https://developers.google.com/identity/sign-in/ios/offline-access).
 extension SandboxState {
-    /// Creates a grant of the server's client, and the code for it.
-    ///
-    /// The body has the members of a grant. With `"brings_refresh_token": false` the answer to the code has none.
+    /// Creates a grant of the server's client, and the code for it. The body has the members of a grant. With
+    /// `"brings_refresh_token": false` the answer to the code has none.
     mutating func createCode(_ body: OrderedJSON, now: Timestamp) throws(ControlError) -> OrderedJSON {
         var members = try body.members(of: "the body")
         var bringsRefreshToken = true

@@ -31,9 +31,7 @@ extension SandboxState {
         return refreshed(index, successor: successor, fault: fault, now: now)
     }
 
-    /// Exchanges a token.
-    ///
-    /// Returns `nil` if the token is dead, and an inner `nil` if the token stays the same.
+    /// Exchanges a token. Returns `nil` if the token is dead, and an inner `nil` if the token stays the same.
     private mutating func exchange(_ token: String, ofGrantAt index: Int) -> String?? {
         var chain = grants[index].refreshTokens
         let before = chain.live + chain.dead
@@ -76,9 +74,7 @@ extension SandboxState {
         }
     }
 
-    /// `true` if a wave of refusals includes this grant.
-    ///
-    /// The same seed and rate always select the same grants.
+    /// `true` if a wave of refusals includes this grant. The same seed and rate always select the same grants.
     private func isInWave(_ grant: SandboxGrant) -> Bool {
         guard settings.waveRate > 0 else { return false }
         let value = mixed(hash(grant.sub.utf8) ^ settings.seed)
@@ -175,9 +171,7 @@ extension SandboxState {
         return "ya29.a0" + content + "_" + seal(content)
     }
 
-    /// Makes the ID token of a grant with the scope `openid`.
-    ///
-    /// Its signature cannot be verified.
+    /// Makes the ID token of a grant with the scope `openid`. Its signature cannot be verified.
     func idToken(of grant: SandboxGrant, now: Timestamp) -> String? {
         guard grant.scope.split(separator: " ").contains("openid") else { return nil }
         let issuedAt = now.milliseconds / 1000
@@ -215,9 +209,7 @@ extension SandboxState {
         bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 
-    /// Spreads a hash over all 64 bits.
-    ///
-    /// FNV-1a alone does not do so for short texts.
+    /// Spreads a hash over all 64 bits. FNV-1a alone does not do so for short texts.
     func mixed(_ value: UInt64) -> UInt64 {
         SeededRandom(seed: value).nextBits()
     }

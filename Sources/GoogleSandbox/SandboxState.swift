@@ -54,9 +54,7 @@ struct SandboxState: Sendable {
         resetCount = next
     }
 
-    /// Changes the settings.
-    ///
-    /// A seed restarts the random numbers.
+    /// Changes the settings. A seed restarts the random numbers.
     mutating func apply(_ change: OrderedJSON) throws(ControlError) {
         try settings.apply(change)
         if change["seed"] != nil { random = SeededRandom(seed: settings.seed) }
@@ -116,9 +114,7 @@ struct SandboxState: Sendable {
         if pending.resetCount == resetCount { statistics.holding += change }
     }
 
-    /// Answers a request.
-    ///
-    /// The request ends unless it hangs.
+    /// Answers a request. The request ends unless it hangs.
     mutating func answer(_ request: SandboxRequest, for pending: Pending, now: Timestamp) -> Outcome {
         let outcome = outcome(of: request, now: now)
         if case .reply(_, let label) = outcome { end(pending, label: label) }
@@ -190,9 +186,8 @@ struct SandboxRequest: Sendable {
     }
 
     let route: Route
-    /// Whether a userinfo response has the names of the API oauth2:v2, `id` and `verified_email`.
-    ///
-    /// Otherwise it has those of OpenID Connect, `sub` and `email_verified`.
+    /// Whether a userinfo response has the names of the API oauth2:v2, `id` and `verified_email`. Otherwise it has
+    /// those of OpenID Connect, `sub` and `email_verified`.
     private(set) var isVersion2 = false
 
     /// The fields of the form, and for tokeninfo also those of the query.

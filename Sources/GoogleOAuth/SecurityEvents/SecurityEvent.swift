@@ -11,9 +11,7 @@ package struct SecurityEvent: Hashable, Sendable {
         case tokenRevoked(TokenName)
         /// All sessions at Google have ended.
         case sessionsRevoked
-        /// The account is disabled.
-        ///
-        /// The reason, if given, is `hijacking` or `bulk-account`.
+        /// The account is disabled. The reason, if given, is `hijacking` or `bulk-account`.
         case accountDisabled(reason: String?)
         case accountEnabled
         case credentialChangeRequired
@@ -51,10 +49,8 @@ package struct SecurityEvent: Hashable, Sendable {
 }
 
 extension SecurityEvent {
-    /// Reads one member of a token's `events`.
-    ///
-    /// An event whose subject has another issuer, or cannot be read, becomes ``Kind/other``. Google signed the token,
-    /// and a refusal would only make Google send it again.
+    /// Reads one member of a token's `events`. An event whose subject has another issuer, or cannot be read, becomes
+    /// ``Kind/other``. Google signed the token, and a refusal would only make Google send it again.
     static func reading(type: String, body: JSONValue, issuer: String) -> SecurityEvent {
         let subject = body["subject"]
         let user = subject.flatMap { userID(in: $0, issuer: issuer) }
@@ -117,9 +113,8 @@ extension SecurityEvent {
         static let credentialChangeRequired = risc + "account-credential-change-required"
         static let verification = risc + "verification"
 
-        /// The events that a stream requests.
-        ///
-        /// A verification is only sent on request, but Google lists it among the events.
+        /// The events that a stream requests. A verification is only sent on request, but Google lists it among the
+        /// events.
         package static let all = [
             tokensRevoked, tokenRevoked, sessionsRevoked, accountDisabled, accountEnabled, credentialChangeRequired,
             verification,
@@ -128,9 +123,7 @@ extension SecurityEvent {
 }
 
 extension SecurityEvent {
-    /// Compares two issuers.
-    ///
-    /// Google writes its own name with a trailing slash in one place and without it in another.
+    /// Compares two issuers. Google writes its own name with a trailing slash in one place and without it in another.
     static func areSame(_ first: String, _ second: String) -> Bool {
         func bare(_ issuer: String) -> Substring { issuer.hasSuffix("/") ? issuer.dropLast() : issuer[...] }
         return bare(first) == bare(second)
@@ -143,9 +136,7 @@ package struct SecurityEventReader: Sendable {
     package static let maximumBody = 65_536
 
     let keys: KeySetCache
-    /// Returns the client ids that are configured at this moment.
-    ///
-    /// A reload can change them.
+    /// Returns the client ids that are configured at this moment. A reload can change them.
     let clientIDs: @Sendable () -> [String]
     private let time: any TimeSource
 
@@ -155,9 +146,8 @@ package struct SecurityEventReader: Sendable {
         self.time = time
     }
 
-    /// Returns the verified content of the body, which is a compact token.
-    ///
-    /// No claim is read before the signature is verified.
+    /// Returns the verified content of the body, which is a compact token. No claim is read before the signature is
+    /// verified.
     package func read(_ body: [UInt8]) async throws(SecurityEventError) -> SecurityEventToken {
         let token: SignedToken
         do throws(CryptoError) {
@@ -196,25 +186,20 @@ package struct SecurityEventToken: Hashable, Sendable {
     static let maximumID = 255
     private static let maximumLead = Duration.seconds(86_400)
 
-    /// The id of the token (`jti`).
-    ///
-    /// Google sends the token again if it is not sure that it arrived.
+    /// The id of the token (`jti`). Google sends the token again if it is not sure that it arrived.
     package let id: String
     /// The client ids that the token is for (`aud`).
     package let audiences: [String]
     /// The time of issue (`iat`), in whole seconds.
     package let issuedAt: Timestamp
-    /// The time of the event itself (`toe`), in whole seconds.
-    ///
-    /// Google's own tokens do not have it.
+    /// The time of the event itself (`toe`), in whole seconds. Google's own tokens do not have it.
     package internal(set) var happenedAt: Timestamp?
     package let events: [SecurityEvent]
 }
 
 extension SecurityEventToken {
-    /// Reads the claims of a token whose signature is verified.
-    ///
-    /// `exp` is ignored: security events stay true (RFC 8417, section 2.2, and Google's own instruction).
+    /// Reads the claims of a token whose signature is verified. `exp` is ignored: security events stay true (RFC 8417,
+    /// section 2.2, and Google's own instruction).
     init(claims: JSONValue, issuer: String, clientIDs: Set<String>, at now: Timestamp) throws(SecurityEventError) {
         guard let claimed = claims["iss"]?.string, SecurityEvent.areSame(claimed, issuer) else {
             throw .invalid(.issuer, "the token is from another issuer")
@@ -261,9 +246,7 @@ package enum SecurityEventError: Error, Hashable, Sendable {
         case audience = "invalid_audience"
     }
 
-    /// The token is invalid.
-    ///
-    /// The text does not quote it.
+    /// The token is invalid. The text does not quote it.
     case invalid(Code, String)
     /// Google's keys are not available now, so the token cannot be verified.
     case unavailable(retryAfter: Duration)

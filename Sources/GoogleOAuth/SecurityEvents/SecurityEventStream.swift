@@ -117,9 +117,7 @@ package struct SecurityEventStreamError: Error, Hashable, Sendable, CustomString
         case unauthenticated
         case forbidden
         case noStream
-        /// Google is overloaded or faulty.
-        ///
-        /// A later retry might help.
+        /// Google is overloaded or faulty. A later retry might help.
         case unavailable(status: Int)
     }
 
@@ -201,9 +199,7 @@ package struct ServiceAccount: Sendable {
         }
     }
 
-    /// Makes a token that a Google API accepts instead of an access token.
-    ///
-    /// It is valid for an hour.
+    /// Makes a token that a Google API accepts instead of an access token. It is valid for an hour.
     func bearer(for audience: String, at now: Timestamp) throws(CryptoError) -> Secret {
         let issuedAt = now.milliseconds / 1000
         var claims = JSONLine()

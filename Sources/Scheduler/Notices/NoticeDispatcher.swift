@@ -10,9 +10,7 @@ import Telemetry
 /// could not be stored, the notice is posted again under the same id. Only the oldest pending notice of a user is ever
 /// due, which keeps them in order. A batch takes much less time than the lease, which is renewed for each.
 package struct NoticeDispatcher: Sendable {
-    /// The limit of one request.
-    ///
-    /// The lease lasts longer.
+    /// The limit of one request. The lease lasts longer.
     static let deadline: Duration = .seconds(10)
     private static let leaseSpan: Duration = .seconds(30)
     /// The number of notices that are posted at once.
@@ -70,9 +68,8 @@ package struct NoticeDispatcher: Sendable {
     /// Lets another process deliver.
     package func stop() async throws { try await store.releaseNotices(owner: workerName) }
 
-    /// Adds a notice for each refresh token that expires soon, once.
-    ///
-    /// The mark of the token and its notice are stored in one transaction, so several workers can look at the same time.
+    /// Adds a notice for each refresh token that expires soon, once. The mark of the token and its notice are stored in
+    /// one transaction, so several workers can look at the same time.
     package func announceExpiring() async throws {
         guard expiryNotice > .zero else { return }
         let now = time.now
@@ -170,9 +167,7 @@ enum NoticeOutcome: Hashable, Sendable {
 
     private static let backOff = BackOff(first: .seconds(5), maximum: .seconds(15 * 60))
 
-    /// Returns the outcome for the answer's status.
-    ///
-    /// `nil` means that an answer did not arrive.
+    /// Returns the outcome for the answer's status. `nil` means that an answer did not arrive.
     static func make(
         of notice: Notice,
         status: Int?,
@@ -259,9 +254,8 @@ extension HTTPRequest {
 }
 
 extension HTTPClient {
-    /// Posts a notice of the type `test`, which is about no user, and returns the receiver's status.
-    ///
-    /// It is not in the outbox, so it is neither repeated nor replayed.
+    /// Posts a notice of the type `test`, which is about no user, and returns the receiver's status. It is not in the
+    /// outbox, so it is neither repeated nor replayed.
     package func postTestNotice(
         _ id: String,
         to endpoint: Endpoint,

@@ -7,9 +7,7 @@ package import Base
 /// removed in O(log n) without a search. It is a concrete type because a generic one is not specialised across modules
 /// and ran ten times slower.
 package struct DeadlineHeap: Sendable {
-    /// A key and its deadline.
-    ///
-    /// Entries with equal deadlines are ordered by key.
+    /// A key and its deadline. Entries with equal deadlines are ordered by key.
     package struct Entry: Hashable, Comparable, Sendable {
         package let deadline: Timestamp
         let key: Int64

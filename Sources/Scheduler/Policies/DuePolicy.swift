@@ -20,9 +20,8 @@ package enum DuePolicy {
     /// revoked.
     static let maximumInterval: Duration = .seconds(90 * 60)
 
-    /// A period uses at most 95 % of the longest wait.
-    ///
-    /// The rest is slack: a refresh that runs late by less than that still lands on its grant's next home instant.
+    /// A period uses at most 95 % of the longest wait. The rest is slack: a refresh that runs late by less than that
+    /// still lands on its grant's next home instant.
     static let periodFraction = 0.95
 
     /// The shortest wait after an attempt, whatever lifetime its answer gives.
@@ -38,10 +37,8 @@ package enum DuePolicy {
     /// A refresh is quick if it follows the previous one within a period divided by this.
     private static let quickRefreshesPerPeriod = 8
 
-    /// The units of a period, in milliseconds.
-    ///
-    /// A period is a multiple of one of them, so that lifetimes which differ by seconds (Google says 3599 as often as
-    /// 3600) have the same period and so the same home instants.
+    /// The units of a period, in milliseconds. A period is a multiple of one of them, so that lifetimes which differ by
+    /// seconds (Google says 3599 as often as 3600) have the same period and so the same home instants.
     private static let periodSteps: [Int64] = [300_000, 60_000, 10_000, 1_000, 100, 10]
     /// A unit is at most a period divided by this, or rounding down would cause too many refreshes.
     private static let periodsPerStep: Int64 = 8
@@ -106,9 +103,8 @@ package enum DuePolicy {
 
 /// The due times of grants whose last refresh, or the app's own token, is good.
 extension DuePolicy {
-    /// Returns the due time for the stored access token, or `now` if there is none or it has expired.
-    ///
-    /// Without a refresh token it is the token's expiry, at which the grant ends.
+    /// Returns the due time for the stored access token, or `now` if there is none or it has expired. Without a refresh
+    /// token it is the token's expiry, at which the grant ends.
     package static func due(_ grant: Grant, at now: Timestamp) -> Timestamp {
         due(accessToken: grant.accessToken, hasRefreshToken: grant.refreshToken != nil, phase: grant.id.phase, at: now)
     }
@@ -133,9 +129,8 @@ extension DuePolicy {
         return isQuick(after: now - last, lifetime: token.expiresAt - token.obtainedAt)
     }
 
-    /// Returns the due time of a token that an app or an import has brought.
-    ///
-    /// It is never in the past: a token that others let grow old is not a delay of the worker.
+    /// Returns the due time of a token that an app or an import has brought. It is never in the past: a token that
+    /// others let grow old is not a delay of the worker.
     package static func due(
         accessToken: Grant.AccessToken?,
         hasRefreshToken: Bool,
@@ -150,7 +145,6 @@ extension DuePolicy {
 
 extension StoreTransaction {
     /// Stores the tokens that a user's app has brought: as a new grant, or by the reconnection of the stored one.
-    ///
     /// `stored` and `reconnection` are `nil` for a new grant. The due time follows from the tokens after the change.
     package func connect(
         _ incoming: IncomingTokens,

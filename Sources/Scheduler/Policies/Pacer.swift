@@ -15,9 +15,7 @@ package struct Pacer: Sendable {
     /// The highest ceiling, in requests per second: that of an endpoint that does not throttle.
     private(set) var maxRate: Double
 
-    /// The number of workers that send requests of this client id.
-    ///
-    /// Each has an equal part of the ceiling.
+    /// The number of workers that send requests of this client id. Each has an equal part of the ceiling.
     var workerCount = 1
 
     /// The time that the store takes for a claim.

@@ -36,18 +36,16 @@ struct RefreshDecision: Sendable {
 }
 
 extension StoreTransaction {
-    /// Stores the grant of a decision about a stored one, with its history and the notices that are due.
-    ///
-    /// The caller stores the health.
+    /// Stores the grant of a decision about a stored one, with its history and the notices that are due. The caller
+    /// stores the health.
     func store(_ decision: RefreshDecision, about stored: Grant, at now: Timestamp) throws {
         guard let grant = decision.grant else { return }
         try update(grant)
         try record(decision, changing: stored, to: grant, at: now)
     }
 
-    /// Stores a decision about a grant as it was claimed.
-    ///
-    /// If the stored grant has changed since, it stores nothing and returns `false`.
+    /// Stores a decision about a grant as it was claimed. If the stored grant has changed since, it stores nothing and
+    /// returns `false`.
     func store(_ decision: RefreshDecision, replacing claimed: Grant, at now: Timestamp) throws -> Bool {
         guard let grant = decision.grant, try replace(claimed, by: grant) else { return false }
         try record(decision, changing: claimed, to: grant, at: now)
@@ -103,10 +101,8 @@ struct DecisionContext: Sendable {
     /// `true` while the lease of the result's claim is stored: no other worker has claimed the grant since.
     var holdsLease: Bool { grant.lease?.claim == result.attempt.claim }
 
-    /// `true` if the request was sent with the current version of the refresh token.
-    ///
-    /// After a restore, the token of a user who signs in again can get a number that another token had. So tokens are
-    /// compared too.
+    /// `true` if the request was sent with the current version of the refresh token. After a restore, the token of a
+    /// user who signs in again can get a number that another token had. So tokens are compared too.
     var isCurrent: Bool {
         let attempt = result.attempt
         guard grant.generation == attempt.generation else { return false }
@@ -125,9 +121,8 @@ struct DecisionContext: Sendable {
         return RefreshDecision(outcome: outcome, grant: grant, events: events, health: health ?? self.health)
     }
 
-    /// Returns the health with one more answer that shows if the grant's token is alive.
-    ///
-    /// Grants that never worked do not count, so that dead tokens which strangers bring cannot look like a wave.
+    /// Returns the health with one more answer that shows if the grant's token is alive. Grants that never worked do
+    /// not count, so that dead tokens which strangers bring cannot look like a wave.
     func healthRecordingAnswer(isRefusal: Bool) -> ClientHealth {
         guard grant.isProven else { return health }
         var health = health
@@ -226,9 +221,8 @@ package final class RefreshResult: Sendable {
 }
 
 extension RefreshResult {
-    /// Reads the response to a request that contained a refresh token, and seals its tokens.
-    ///
-    /// Lifetimes in the response count from `receivedAt`.
+    /// Reads the response to a request that contained a refresh token, and seals its tokens. Lifetimes in the response
+    /// count from `receivedAt`.
     convenience init(
         of refresh: InFlightRefresh,
         reading response: ParsedRefreshResponse,
@@ -283,14 +277,10 @@ struct RefreshAttempt: Hashable, Sendable {
     var claim: Int64
     /// The fence: the result is about this version of the refresh token.
     var generation: Int64
-    /// The grant's `lastAttemptAt` at the claim.
-    ///
-    /// A different value means a change while the request was in flight.
+    /// The grant's `lastAttemptAt` at the claim. A different value means a change while the request was in flight.
     var lastAttemptAt: Timestamp?
 
-    /// The refresh token that was stored at the claim.
-    ///
-    /// Its answer counts while it is still the stored one.
+    /// The refresh token that was stored at the claim. Its answer counts while it is still the stored one.
     var refreshToken: Grant.RefreshToken?
     /// `true` if the result of an earlier claim on the grant was never committed, so that an answer might be lost.
     var followsUnfinishedClaim: Bool = false

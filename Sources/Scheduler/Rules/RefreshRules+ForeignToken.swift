@@ -80,9 +80,8 @@ extension RefreshRules {
         )
     }
 
-    /// Tries the grant again, and records the time of this refusal.
-    ///
-    /// A suspended grant stays suspended, whatever other grants do: it shows as disconnected already.
+    /// Tries the grant again, and records the time of this refusal. A suspended grant stays suspended, whatever other
+    /// grants do: it shows as disconnected already.
     private func suspect(_ stored: DecisionContext, isUnderstood: Bool) -> RefreshDecision {
         var decision = retry(.clientMismatchUnconfirmed, isUnderstood: isUnderstood, in: stored)
         if stored.grant.state != .suspended { decision.grant?.suspect(since: stored.now) }
@@ -91,9 +90,8 @@ extension RefreshRules {
 }
 
 extension DecisionContext {
-    /// The time of the grant's first refusal that looked like that of a foreign token.
-    ///
-    /// A grant that is in doubt or suspended has a suspicion of another kind.
+    /// The time of the grant's first refusal that looked like that of a foreign token. A grant that is in doubt or
+    /// suspended has a suspicion of another kind.
     fileprivate var foreignTokenSuspectedSince: Timestamp? {
         if grant.isInDoubt || grant.state == .suspended { return nil }
         return grant.suspectedSince

@@ -18,9 +18,7 @@ extension RefreshRules {
 
 /// The rules that put a grant off: after a failure that might pass, and while it lacks a token or a key.
 extension RefreshRules {
-    /// Tries the grant again after a back-off.
-    ///
-    /// `isUnderstood` is `false` for answers whose meaning is not known.
+    /// Tries the grant again after a back-off. `isUnderstood` is `false` for answers whose meaning is not known.
     func retry(
         _ reason: GrantReason,
         isUnderstood: Bool = true,
@@ -53,9 +51,8 @@ extension RefreshRules {
         )
     }
 
-    /// Returns the number of the grant's failures in a row, of which those in an outage count as one.
-    ///
-    /// The end of an outage clears the count for all grants: a failure by chance soon after it counts as a first one.
+    /// Returns the number of the grant's failures in a row, of which those in an outage count as one. The end of an
+    /// outage clears the count for all grants: a failure by chance soon after it counts as a first one.
     private func failuresThatCount(in context: DecisionContext) -> Int {
         var countedFor = context.failingFor
         if let sinceOutage = context.timeSinceOutage { countedFor = min(countedFor, sinceOutage) }

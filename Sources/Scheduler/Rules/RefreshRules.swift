@@ -15,24 +15,20 @@ package struct RefreshRules: Sendable {
     package static let probeSuspendedAfter: Duration = .seconds(86_400)
     /// The wait before a grant whose stored token cannot be opened is tried again.
     static let retryUnreadableAfter: Duration = .seconds(600)
-    /// The time during which a revocation is retried.
-    ///
-    /// After it the tokens are deleted anyway. Otherwise those of deleted users would stay for as long as a key is
-    /// missing or Google cannot be reached.
+    /// The time during which a revocation is retried. After it the tokens are deleted anyway. Otherwise those of
+    /// deleted users would stay for as long as a key is missing or Google cannot be reached.
     static let maximumRevocation: Duration = .seconds(86_400)
 
-    /// The time for which a server might go on working on a request that the worker does not wait for any more.
-    ///
-    /// It begins at the request's deadline of 15 seconds. A server that rotates must not see the token again before.
+    /// The time for which a server might go on working on a request that the worker does not wait for any more. It
+    /// begins at the request's deadline of 15 seconds. A server that rotates must not see the token again before.
     static let maximumUnansweredWork: Duration = .seconds(30)
 
     let backOff = BackOff(first: .seconds(10), maximum: .seconds(600))
     /// The highest number of requests per second of one client.
     let maxRate: Double
 
-    /// Decides about a result: first about the client, and then about the grant.
-    ///
-    /// It consumes the context, because copies of grants are costly.
+    /// Decides about a result: first about the client, and then about the grant. It consumes the context, because
+    /// copies of grants are costly.
     func decide(_ context: consuming DecisionContext) -> RefreshDecision {
         // A commit whose confirmation was lost is repeated, although it might have been done.
         if let outcome = outcomeIfStored(in: context) { return context.decision(outcome) }
@@ -107,9 +103,7 @@ package struct RefreshRules: Sendable {
         return effect
     }
 
-    /// Decides by the answer to the current refresh token.
-    ///
-    /// Without the lease, only an answer with tokens counts.
+    /// Decides by the answer to the current refresh token. Without the lease, only an answer with tokens counts.
     private func decideAboutGrant(in context: inout DecisionContext, holdsLease: Bool) -> RefreshDecision {
         switch context.result.answer {
         case .granted(let tokens):
@@ -125,9 +119,8 @@ package struct RefreshRules: Sendable {
         }
     }
 
-    /// Stores the tokens of a good answer.
-    ///
-    /// It changes the grant and the health of the context in place, since changes of a copy would copy their arrays.
+    /// Stores the tokens of a good answer. It changes the grant and the health of the context in place, since changes
+    /// of a copy would copy their arrays.
     func accept(_ tokens: RefreshedTokens, in context: inout DecisionContext) -> RefreshDecision {
         let now = context.now
         context.health.recordAnswer(isRefusal: false, at: now)
@@ -241,9 +234,8 @@ extension StoreTransaction {
 }
 
 extension Grant {
-    /// `true` if the grant is from a backup that was made before the attempt.
-    ///
-    /// The token of a user who signs in again after the restore can get the number of the one that was sent.
+    /// `true` if the grant is from a backup that was made before the attempt. The token of a user who signs in again
+    /// after the restore can get the number of the one that was sent.
     fileprivate func isRestored(fromBefore attempt: RefreshAttempt, sent: RefreshToken) -> Bool {
         if generation < attempt.generation { return true }
         return generation == attempt.generation && attempt.refreshToken != nil && !holds(sent)
@@ -259,9 +251,8 @@ extension RefreshResult {
 }
 
 extension Grant {
-    /// The time at which the user ended the grant, or `nil` if it is connected or ended for another reason.
-    ///
-    /// Not `since`: a grant that was disconnected already keeps that.
+    /// The time at which the user ended the grant, or `nil` if it is connected or ended for another reason. Not
+    /// `since`: a grant that was disconnected already keeps that.
     var endedByUserAt: Timestamp? {
         guard wasEndedByUser || revocationAskedAt != nil else { return nil }
         return lastAttemptAt ?? since

@@ -9,9 +9,8 @@ extension RefreshEngine {
     /// The interval at which another worker's lease is checked.
     private static let leaseCheckInterval: Duration = .milliseconds(100)
 
-    /// Returns the user's access token with at least `minimumLife` left, after a refresh if necessary.
-    ///
-    /// If Google has refused a token, it returns another one: the stored one if it differs, else a fresh one.
+    /// Returns the user's access token with at least `minimumLife` left, after a refresh if necessary. If Google has
+    /// refused a token, it returns another one: the stored one if it differs, else a fresh one.
     package func freshToken(
         of userID: String,
         minimumLife: Duration = .zero,
@@ -80,9 +79,7 @@ extension RefreshEngine {
         return nil
     }
 
-    /// `true` if a token is the stored one.
-    ///
-    /// The comparison takes constant time.
+    /// `true` if a token is the stored one. The comparison takes constant time.
     private func stores(_ token: Secret, in grant: Grant) throws(VendingError) -> Bool {
         do throws(CryptoError) {
             return try dispatcher.vault.openAccessToken(of: grant) == token
@@ -106,9 +103,8 @@ extension RefreshEngine {
         return try VendedToken(of: grant, vault: dispatcher.vault, warning: reason)
     }
 
-    /// Sends one grant for a caller.
-    ///
-    /// All callers during that time share the refresh, including its wait for the client's pace.
+    /// Sends one grant for a caller. All callers during that time share the refresh, including its wait for the
+    /// client's pace.
     private func refreshForCaller(_ grant: Grant, until end: BootInstant) -> CompletionSignal {
         let (request, completions) = state.reserve([grant.id], dueBy: nil, seen: grant)
         guard let completion = completions.first else { preconditionFailure("a reservation without its completion") }
@@ -170,9 +166,8 @@ extension RefreshDecision {
 }
 
 extension Grant {
-    /// The code that a caller gets after a refresh that failed.
-    ///
-    /// A refusal in doubt has not ended the grant, so its own code would say too much.
+    /// The code that a caller gets after a refresh that failed. A refusal in doubt has not ended the grant, so its own
+    /// code would say too much.
     fileprivate func code(after result: RefreshResult) -> String {
         GrantReason.mustNotComeEarly.contains(reason) ? reason.rawValue : result.code
     }

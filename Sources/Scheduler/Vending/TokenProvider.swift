@@ -18,9 +18,7 @@ package struct TokenProvider: Sendable {
     private var vault: TokenVault { engine.dispatcher.vault }
     private var time: any TimeSource { engine.time }
 
-    /// Creates a provider.
-    ///
-    /// Without a `immediateRead` every call goes through the store's queue.
+    /// Creates a provider. Without a `immediateRead` every call goes through the store's queue.
     package init(engine: RefreshEngine, immediateRead: @escaping ImmediateRead = { _ in nil }) {
         self.engine = engine
         self.immediateRead = immediateRead
@@ -39,9 +37,8 @@ package struct TokenProvider: Sendable {
         return try VendedToken(of: grant, vault: vault)
     }
 
-    /// Returns the access token of a grant that was just read, after a refresh if less than `minimumLife` is left.
-    ///
-    /// The demand is limited to four fifths of the life that the stored token had when it was issued.
+    /// Returns the access token of a grant that was just read, after a refresh if less than `minimumLife` is left. The
+    /// demand is limited to four fifths of the life that the stored token had when it was issued.
     package func token(of grant: Grant, minimumLife: Duration) async throws -> VendedToken {
         let wanted = Self.reasonable(minimumLife, of: grant)
         switch VendDecision.make(for: grant, minimumLife: wanted, at: time.now) {
@@ -51,9 +48,8 @@ package struct TokenProvider: Sendable {
         }
     }
 
-    /// Returns the remaining time in which a wave can still undo the end of a user's grant, or `nil` if none can.
-    ///
-    /// Only the first refusal of a grant is undone, and only if no user, operator or event ended the grant too.
+    /// Returns the remaining time in which a wave can still undo the end of a user's grant, or `nil` if none can. Only
+    /// the first refusal of a grant is undone, and only if no user, operator or event ended the grant too.
     package func recallTimeLeft(ofUser userID: String) async throws -> Duration? {
         guard let grant = try await store.grant(ofUser: userID), grant.canBeRecalled else { return nil }
         guard time.now - grant.since < ClientHealth.recallSpan else { return nil }
@@ -61,9 +57,8 @@ package struct TokenProvider: Sendable {
         return ClientHealth(stored: stored, epoch: "").recallTimeLeft(of: grant.id, at: time.now)
     }
 
-    /// Returns another access token to replace one that Google refused.
-    ///
-    /// Simultaneous calls share one refresh, and one grant gets at most one per ``VendDecision/pause``.
+    /// Returns another access token to replace one that Google refused. Simultaneous calls share one refresh, and one
+    /// grant gets at most one per ``VendDecision/pause``.
     package func renewedToken(of grant: Grant, insteadOf rejected: Secret) async throws -> VendedToken {
         try await engine.freshToken(of: grant.userID, insteadOf: rejected)
     }
@@ -87,9 +82,7 @@ package struct VendedToken: Sendable {
 }
 
 extension VendedToken {
-    /// Opens the stored access token of a grant.
-    ///
-    /// If the grant is in `retrying`, its reason becomes the warning.
+    /// Opens the stored access token of a grant. If the grant is in `retrying`, its reason becomes the warning.
     init(of grant: Grant, vault: TokenVault, isFresh: Bool = false, warning: String? = nil) throws(VendingError) {
         let opened: Secret?
         do throws(CryptoError) {
@@ -168,9 +161,7 @@ enum VendDecision: Hashable, Sendable {
     /// A refresh is not possible: the user, or an administrator, must act.
     case refuse
 
-    /// The tolerated lead of a token's issue time over the clock.
-    ///
-    /// Beyond it the token's expiry is not trusted.
+    /// The tolerated lead of a token's issue time over the clock. Beyond it the token's expiry is not trusted.
     private static let tolerance: Duration = .seconds(5)
 
     static func make(for grant: Grant, minimumLife: Duration, at now: Timestamp) -> VendDecision {
@@ -200,9 +191,7 @@ enum VendDecision: Hashable, Sendable {
     /// cause six calls a minute.
     private static let slowedPause = BackOff(first: .seconds(20), maximum: .seconds(600))
 
-    /// Decides for a caller whose token Google refused.
-    ///
-    /// `storesRejectedToken` is `true` if it is the stored one.
+    /// Decides for a caller whose token Google refused. `storesRejectedToken` is `true` if it is the stored one.
     static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> VendDecision {
         guard grant.state.isConnected else { return .refuse }
         guard storesRejectedToken else { return make(for: grant, minimumLife: .zero, at: now) }

@@ -22,9 +22,8 @@ package struct DeletionClock: Hashable, Sendable {
 
     /// The last reading that was compared.
     private var last: ClockReading
-    /// How far the wall clock has moved since the first reading, beyond the time that is known to have passed.
-    ///
-    /// It is negative after a step back, so that the step forward which undoes it counts for nothing.
+    /// How far the wall clock has moved since the first reading, beyond the time that is known to have passed. It is
+    /// negative after a step back, so that the step forward which undoes it counts for nothing.
     private var unexplained: Duration
 
     /// Begins with a reading that is believed.

@@ -3,19 +3,16 @@ package import Crypto
 
 /// The ends of a grant.
 extension Grant {
-    /// Ends the grant until the user signs in again.
-    ///
-    /// The refresh token of another account stays, sealed, and is not used again: an import might have named a wrong
-    /// account and brought the only copy of the token.
+    /// Ends the grant until the user signs in again. The refresh token of another account stays, sealed, and is not
+    /// used again: an import might have named a wrong account and brought the only copy of the token.
     package mutating func requireSignIn(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         let events = end(as: .reauthRequired, reason: reason, at: now)
         if hasTokenOfAnotherAccount { accessToken = nil }
         return events
     }
 
-    /// Ends the grant because Google said that it has ended.
-    ///
-    /// The sealed tokens stay: the answer might turn out to be part of a wave.
+    /// Ends the grant because Google said that it has ended. The sealed tokens stay: the answer might turn out to be
+    /// part of a wave.
     package mutating func disconnect(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         let consentedAt = refreshToken?.consentedAt
         return end(as: .disconnected, reason: reason, at: now).map { event in
@@ -121,9 +118,8 @@ extension Grant {
         return reason != .forgotten && reason != .userDeleted
     }
 
-    /// Deletes the tokens and the account, and keeps the id and the history.
-    ///
-    /// The state does not change for the user, who is connected neither before nor after, so no notice is made.
+    /// Deletes the tokens and the account, and keeps the id and the history. The state does not change for the user,
+    /// who is connected neither before nor after, so no notice is made.
     mutating func forget(at now: Timestamp) -> GrantEvent {
         let (former, endedAt) = (state, since)
         enter(.disconnected, reason: .forgotten, at: now)
@@ -147,9 +143,8 @@ extension Grant {
     /// `true` if the stored refresh token belongs to another Google account than the owner.
     package var hasTokenOfAnotherAccount: Bool { reason == .accountMismatch }
 
-    /// What a person who ends the grant, or tries it again, has seen of it.
-    ///
-    /// Differs after each reconnection of a grant that had ended, also if the app brought no other refresh token.
+    /// What a person who ends the grant, or tries it again, has seen of it. Differs after each reconnection of a grant
+    /// that had ended, also if the app brought no other refresh token.
     package var version: String { "\(id) \(generation) \(since.milliseconds)" }
 
     /// `true` if the user ended the grant, here or at Google, or did not return until it was forgotten.
@@ -179,10 +174,8 @@ package struct GrantEnding: Hashable, Sendable {
     /// `true` if a revocation would end another stored grant too, so Google is not notified.
     package let isShared: Bool
 
-    /// Stores the end of a grant, and its events.
-    ///
-    /// A revocation ends every grant of the account with any client of the same project
-    /// (https://developers.google.com/identity/protocols/oauth2/web-server#tokenrevoke).
+    /// Stores the end of a grant, and its events. A revocation ends every grant of the account with any client of the
+    /// same project (https://developers.google.com/identity/protocols/oauth2/web-server#tokenrevoke).
     package static func end(
         _ stored: Grant,
         reason: GrantReason,
@@ -213,9 +206,8 @@ package struct GrantEnding: Hashable, Sendable {
         return try end(grant, reason: .userRequest, in: transaction, at: now)
     }
 
-    /// Ends a claimed revocation that would end another grant too, and returns `true` if it can still be sent.
-    ///
-    /// Called before each attempt, because the grant, or another one of the account, can have been connected since.
+    /// Ends a claimed revocation that would end another grant too, and returns `true` if it can still be sent. Called
+    /// before each attempt, because the grant, or another one of the account, can have been connected since.
     package static func endIfShared(
         _ id: GrantID,
         in transaction: any StoreTransaction,
@@ -258,9 +250,8 @@ package struct GrantEnding: Hashable, Sendable {
         }
     }
 
-    /// Returns `true` if the revocation of a token that belongs to no stored grant would end one that does.
-    ///
-    /// `account` is the owner of the token at Google.
+    /// Returns `true` if the revocation of a token that belongs to no stored grant would end one that does. `account`
+    /// is the owner of the token at Google.
     package static func isShared(
         _ token: Secret,
         ofAccount account: String,

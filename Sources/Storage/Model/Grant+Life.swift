@@ -109,10 +109,8 @@ extension Grant {
         return events
     }
 
-    /// Stores the tokens of a successful refresh and leaves the state as it is.
-    ///
-    /// Used alone if the account was disabled while the request was in flight: the answer is older than that event, but
-    /// a rotated token must not be lost.
+    /// Stores the tokens of a successful refresh and leaves the state as it is. Used alone if the account was disabled
+    /// while the request was in flight: the answer is older than that event, but a rotated token must not be lost.
     package mutating func store(_ tokens: RefreshedTokens, isQuick: Bool, at now: Timestamp) -> [GrantEvent] {
         var events = rotate(to: tokens.rotated, at: now)
         let token = tokens.accessToken.bounded(at: now)
@@ -151,9 +149,8 @@ extension Grant {
         return [GrantEvent(of: self, kind: .rotated, from: state, at: now)]
     }
 
-    /// Brings a grant from a restored backup to the version that a later request was sent with.
-    ///
-    /// The request shows that the user was connected then, so a revocation from before it is not wanted any more.
+    /// Brings a grant from a restored backup to the version that a later request was sent with. The request shows that
+    /// the user was connected then, so a revocation from before it is not wanted any more.
     package mutating func advance(to generation: Int64, refreshToken: RefreshToken, clientID: String) {
         self.generation = generation
         self.refreshToken = refreshToken
@@ -191,7 +188,6 @@ extension Grant {
     }
 
     /// `true` if a rotated refresh token of this claim's answer was stored, even if it has been replaced since.
-    ///
     /// `generation` is the version that the claim sent: while it is current, its answer was not stored.
     package func hasStoredRotation(by claim: Int64, ofGeneration generation: Int64) -> Bool {
         self.generation > generation && rotationClaims.contains(claim)
@@ -249,9 +245,8 @@ extension Grant {
         return [GrantEvent(of: self, kind: .state, from: formerState, at: now)]
     }
 
-    /// Makes the grant due now, after an event whose meaning for the grant only Google knows.
-    ///
-    /// A grant that waits for confirmation is left alone: an early retry would defeat the confirmation delay.
+    /// Makes the grant due now, after an event whose meaning for the grant only Google knows. A grant that waits for
+    /// confirmation is left alone: an early retry would defeat the confirmation delay.
     package mutating func probeNow(at now: Timestamp) {
         guard !state.endsRefreshes, refreshToken != nil, !GrantReason.mustNotComeEarly.contains(reason) else {
             return
@@ -285,10 +280,8 @@ extension Grant {
         return digest == token.marks?.digest
     }
 
-    /// Records that the refresh token ends by `end`, and returns the notice for the backend, or `nil` if there is nothing
-    /// to say.
-    ///
-    /// The end of each consent is announced once.
+    /// Records that the refresh token ends by `end`, and returns the notice for the backend, or `nil` if there is
+    /// nothing to say. The end of each consent is announced once.
     package mutating func announceExpiry(by end: Timestamp, at now: Timestamp) -> Notice.Content? {
         guard state.isConnected, let token = refreshToken, !token.isExpiryNoticed else { return nil }
         guard let expiresAt = token.expiresAt, expiresAt > now, expiresAt <= end else { return nil }
@@ -341,9 +334,7 @@ extension Grant {
 }
 
 extension Grant {
-    /// `true` if a stored grant has not changed since a claim returned it.
-    ///
-    /// Its lease might have been renewed.
+    /// `true` if a stored grant has not changed since a claim returned it. Its lease might have been renewed.
     func isSame(asClaimed claimed: Grant) -> Bool {
         guard lease?.claim == claimed.lease?.claim else { return false }
         var stored = self

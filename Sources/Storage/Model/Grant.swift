@@ -47,9 +47,8 @@ package struct Grant: Hashable, Sendable {
         package var marks: TokenMarks?
         /// The end of the token's own lifetime, if Google gave it.
         package var expiresAt: Timestamp?
-        /// The time at which the app brought the token after its user's consent, or `nil` for an imported one.
-        ///
-        /// A token that replaces it in an answer belongs to the same consent.
+        /// The time at which the app brought the token after its user's consent, or `nil` for an imported one. A token
+        /// that replaces it in an answer belongs to the same consent.
         package internal(set) var consentedAt: Timestamp?
         /// `true` if the backend was notified that the token, or one that it replaced in an answer, expires soon.
         package internal(set) var isExpiryNoticed: Bool
@@ -82,9 +81,8 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var reason: GrantReason
     /// The time since which the grant is in its state.
     package internal(set) var since: Timestamp
-    /// The fence: the version of the stored refresh token.
-    ///
-    /// An answer is stored only if the version it was requested with is still current.
+    /// The fence: the version of the stored refresh token. An answer is stored only if the version it was requested
+    /// with is still current.
     package internal(set) var generation: Int64
 
     package internal(set) var refreshToken: RefreshToken?
@@ -100,9 +98,7 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var lastAttemptAt: Timestamp?
     /// `true` if a refresh with the stored refresh token, or with one it was rotated from, ever succeeded.
     package internal(set) var isProven = false
-    /// The time at which a revocation at Google was requested.
-    ///
-    /// The tokens are deleted when it is done, or a day later.
+    /// The time at which a revocation at Google was requested. The tokens are deleted when it is done, or a day later.
     package internal(set) var revocationAskedAt: Timestamp?
 
     /// The time of the first refusal in the current row that is in doubt and waits for confirmation.
@@ -120,9 +116,7 @@ package struct Grant: Hashable, Sendable {
     var rotationClaims: [Int64] = []
     package internal(set) var issuedTokens = IssuedTokens()
     /// The end of the last of ``issuedTokens`` that were issued before the owner changed, or `nil` if the owner never
-    /// did.
-    ///
-    /// A search by account does not find these.
+    /// did. A search by account does not find these.
     var formerTokensUntil: Timestamp?
 
     /// The right of one worker to call Google for this grant.
@@ -281,9 +275,7 @@ extension Grant.AccessToken {
         obtainedAt > late.obtainedAt && obtainedAt <= now && expiresAt > now
     }
 
-    /// Returns the token that expires later.
-    ///
-    /// A token that was stored by a clock ahead of this one does not count.
+    /// Returns the token that expires later. A token that was stored by a clock ahead of this one does not count.
     static func later(of stored: Self?, and new: Self?, at now: Timestamp) -> Self? {
         guard let stored, stored.obtainedAt <= now else { return new ?? stored }
         guard let new else { return stored }

@@ -4,9 +4,7 @@ package import Base
 package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     package let rawValue: String
 
-    /// Takes a code as it is.
-    ///
-    /// Anything but a lower-case code of at most 64 characters becomes `unknown`.
+    /// Takes a code as it is. Anything but a lower-case code of at most 64 characters becomes `unknown`.
     package init(rawValue: String) {
         self.rawValue = rawValue.isLowerCaseCode ? rawValue : "unknown"
     }

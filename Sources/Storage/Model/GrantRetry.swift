@@ -15,9 +15,8 @@ package enum GrantRetry: String, CaseIterable, Sendable {
     /// The user must sign in again.
     case ended
 
-    /// Makes the grant due now if that does no harm, within the caller's transaction.
-    ///
-    /// `includesDisabledAccounts` is `true` if the operator named the user, or the state `suspended`.
+    /// Makes the grant due now if that does no harm, within the caller's transaction. `includesDisabledAccounts` is
+    /// `true` if the operator named the user, or the state `suspended`.
     package static func retry(
         _ grant: Grant,
         includesDisabledAccounts: Bool,

@@ -8,9 +8,7 @@ package struct Lease: Hashable, Sendable {
     var epoch: String
     var until: BootInstant
     /// `true` if the claim replaced an earlier one that had neither a result nor a release, so that its answer might be
-    /// lost.
-    ///
-    /// Only the claiming worker knows it, since it is not stored with the lease.
+    /// lost. Only the claiming worker knows it, since it is not stored with the lease.
     package var followsUnfinishedClaim = false
     /// The version of the grant's row that the claim has read.
     ///
@@ -29,10 +27,8 @@ package struct Lease: Hashable, Sendable {
 
     package func isLive(at time: LeaseTime) -> Bool { remaining(at: time) > .zero }
 
-    /// `true` if another worker can claim the grant.
-    ///
-    /// Without `takesOver` the lease of an owner is free only if it is of an earlier boot: its owner might still hold
-    /// an answer. A lease that outlives its request hides no answer.
+    /// `true` if another worker can claim the grant. Without `takesOver` the lease of an owner is free only if it is of
+    /// an earlier boot: its owner might still hold an answer. A lease that outlives its request hides no answer.
     func isFree(at time: LeaseTime, takesOver: Bool) -> Bool {
         if takesOver || isOfEndedRequest { return !isLive(at: time) }
         return epoch != time.epoch

@@ -23,9 +23,8 @@ package struct Reconnection: Sendable {
         return grant.refreshToken?.sealed == stored.refreshToken?.sealed
     }
 
-    /// Applies the change and returns the events for the history.
-    ///
-    /// The due time depends on the tokens after the change, which ``Grant/reconnect`` chooses.
+    /// Applies the change and returns the events for the history. The due time depends on the tokens after the change,
+    /// which ``Grant/reconnect`` chooses.
     package func apply(to grant: inout Grant, at now: Timestamp, due: (Grant) -> Timestamp) -> [GrantEvent] {
         var preview = grant
         _ = reconnect(&preview, dueAt: nil, at: now)
@@ -44,10 +43,8 @@ package struct Reconnection: Sendable {
 }
 
 extension Grant.Owner {
-    /// `true` if both are known to be different accounts at Google.
-    ///
-    /// The ids decide if both are known, else the e-mails without regard to case. An unknown value does not count as a
-    /// difference.
+    /// `true` if both are known to be different accounts at Google. The ids decide if both are known, else the e-mails
+    /// without regard to case. An unknown value does not count as a difference.
     package func isOtherAccount(than other: Self) -> Bool {
         if let googleUserID, let otherID = other.googleUserID { return googleUserID != otherID }
         guard let email, let otherEmail = other.email else { return false }

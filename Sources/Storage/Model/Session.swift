@@ -43,9 +43,7 @@ package enum RotationOutcome: Hashable, Sendable {
 extension Session {
     /// The default time in which any token of the family gets the current tokens.
     package static let defaultGrace: Duration = .seconds(60)
-    /// The longest grace that can be set.
-    ///
-    /// ``Store/removeExpired(by:at:)`` deletes successors that are further ahead.
+    /// The longest grace that can be set. ``Store/removeExpired(by:at:)`` deletes successors that are further ahead.
     package static let maximumGrace: Duration = .seconds(600)
 
     package static func start(
@@ -68,18 +66,13 @@ extension Session {
     /// `true` until the session expires.
     package func isLive(at now: Timestamp) -> Bool { now < expiresAt }
 
-    /// Returns the decision about a presented token without a change.
-    ///
-    /// The caller must have verified its signature.
+    /// Returns the decision about a presented token without a change. The caller must have verified its signature.
     package func decide(presented hash: [UInt8], leaseTime: LeaseTime, grace: Duration) -> TokenFamily.Decision {
         family.decide(presented: hash, canRepeat: successor != nil, at: leaseTime, grace: grace)
     }
 
-    /// Decides about a presented token and applies the decision.
-    ///
-    /// The caller must have verified its signature.
-    ///
-    /// `hash` and `sealed` belong to the new tokens, which are used if the decision is to renew.
+    /// Decides about a presented token and applies the decision. The caller must have verified its signature. `hash`
+    /// and `sealed` belong to the new tokens, which are used if the decision is to renew.
     package mutating func rotate(
         presented: [UInt8],
         to hash: [UInt8],

@@ -61,9 +61,8 @@ extension TokenFamily {
         self.init(currentHash: firstHash, epoch: now.epoch, issuedAt: now.instant, sentAt: now.instant)
     }
 
-    /// Decides about a token that names this family and whose signature is valid.
-    ///
-    /// `canRepeat` is `true` if the current tokens are still stored.
+    /// Decides about a token that names this family and whose signature is valid. `canRepeat` is `true` if the current
+    /// tokens are still stored.
     func decide(presented hash: [UInt8], canRepeat: Bool, at now: LeaseTime, grace: Duration) -> Decision {
         if ConstantTime.areEqual(hash, currentHash) { return .renew(isLateAnswer: false) }
         guard let member = earlier.last(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return .reuse }
@@ -130,9 +129,8 @@ extension TokenFamily {
         if earlier[index].state != .spent { earlier[index].replacedAt = now.instant }
     }
 
-    /// `true` if a repetition must be stored.
-    ///
-    /// Recording each one would cost a write per request. Precision to an eighth of the grace is enough.
+    /// `true` if a repetition must be stored. Recording each one would cost a write per request. Precision to an eighth
+    /// of the grace is enough.
     private func mustRecordRepetition(to member: Member, in window: Window) -> Bool {
         guard wasRepeated else { return true }
         let step = window.dividedByEight
@@ -165,9 +163,7 @@ private struct Window {
     let length: Duration
 
     /// `true` for an instant less than the window's length away, in both directions, since a server's clock might have
-    /// been set back.
-    ///
-    /// An instant of another boot is outside.
+    /// been set back. An instant of another boot is outside.
     func contains(_ instant: BootInstant?) -> Bool {
         guard let instant, epoch == now.epoch else { return false }
         let elapsed = now.instant - instant
@@ -202,9 +198,7 @@ extension TokenFamily {
         return bytes
     }
 
-    /// Returns a stored family, or `nil` if the bytes are damaged.
-    ///
-    /// A family without history has only its current token.
+    /// Returns a stored family, or `nil` if the bytes are damaged. A family without history has only its current token.
     init?(currentHash: [UInt8], historyBytes: [UInt8]?) {
         guard let historyBytes else {
             self.init(currentHash: currentHash, epoch: "")
@@ -254,9 +248,8 @@ extension ArraySlice<UInt8> {
 
     fileprivate mutating func short() -> [UInt8]? { popFirst().flatMap { take(Int($0)) }.map(Array.init) }
 
-    /// Reads an instant, which can be unknown.
-    ///
-    /// It returns `nil` if the bytes end before it, or hold an instant that no clock shows.
+    /// Reads an instant, which can be unknown. It returns `nil` if the bytes end before it, or hold an instant that no
+    /// clock shows.
     fileprivate mutating func instant() -> BootInstant?? {
         guard let milliseconds = take(8)?.bigEndian else { return nil }
         if milliseconds == .min { return .some(nil) }

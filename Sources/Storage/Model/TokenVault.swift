@@ -104,9 +104,7 @@ package struct IssuedTokens: Hashable, Sendable {
 
     init() {}
 
-    /// Takes the form that ``bytes`` returns.
-    ///
-    /// `nil` stands for an empty list.
+    /// Takes the form that ``bytes`` returns. `nil` stands for an empty list.
     init(bytes: [UInt8]?) {
         guard let bytes else { return }
         entries = bytes.count % Self.entryLength == 0 ? bytes : bytes.dropLast(bytes.count % Self.entryLength)

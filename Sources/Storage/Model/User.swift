@@ -62,19 +62,15 @@ extension User {
         lastLoginAt = [lastLoginAt, other.lastLoginAt].compactMap(\.self).max()
     }
 
-    /// Remembers a token of the backend that outlives the shortest tombstone.
-    ///
-    /// Without this, a device that still holds the token would bring a deleted user back. A token that a tombstone
-    /// outlives anyway needs no write.
+    /// Remembers a token of the backend that outlives the shortest tombstone. Without this, a device that still holds
+    /// the token would bring a deleted user back. A token that a tombstone outlives anyway needs no write.
     package mutating func accept(tokenUntil end: Timestamp, at now: Timestamp) {
         guard end > now + AccountDeletion.shortestTombstone else { return }
         tokensUntil = max(tokensUntil ?? end, end)
     }
 
-    /// Deletes what identifies the user to a reader.
-    ///
-    /// The id at Google stays, so that the next sign-in finds the same user. It, or a token of the backend, brings the
-    /// rest again.
+    /// Deletes what identifies the user to a reader. The id at Google stays, so that the next sign-in finds the same
+    /// user. It, or a token of the backend, brings the rest again.
     mutating func forget() {
         email = nil
         emailIsVerified = nil
@@ -106,9 +102,8 @@ package struct AccountDeletion: Hashable, Sendable {
     /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
     static let shortestTombstone: Duration = .seconds(86_400)
 
-    /// Deletes the user within the caller's transaction.
-    ///
-    /// Returns `nil` if the user does not exist, or was deleted before.
+    /// Deletes the user within the caller's transaction. Returns `nil` if the user does not exist, or was deleted
+    /// before.
     package static func delete(user id: String, in transaction: any StoreTransaction, at now: Timestamp) throws
         -> AccountDeletion?
     {
@@ -213,9 +208,7 @@ package struct ScopeName: Hashable, Sendable {
         return requested.filter { !names.contains($0.canonical) }.map(\.text)
     }
 
-    /// Returns the scopes of `former` that are not among those granted now.
-    ///
-    /// Both lists are separated by spaces.
+    /// Returns the scopes of `former` that are not among those granted now. Both lists are separated by spaces.
     package static func lost(from former: String, to granted: String) -> [String] {
         guard former != granted else { return [] }
         return missing(former.split(separator: " ").compactMap { ScopeName($0) }, in: granted)

@@ -2,9 +2,8 @@ import Base
 import Crypto
 
 extension Grant {
-    /// The columns of a grant, in the order of the table.
-    ///
-    /// The columns that a scan needs come first and the sealed tokens last, so that a scan does not have to read them.
+    /// The columns of a grant, in the order of the table. The columns that a scan needs come first and the sealed
+    /// tokens last, so that a scan does not have to read them.
     static let table = Table<Grant>(
         "grants",
         [
@@ -245,9 +244,8 @@ extension Grant {
             && revocationAskedAt == former.revocationAskedAt
     }
 
-    /// The day of the last refresh, or of the first connection if there was none.
-    ///
-    /// Stores find idle grants by it: an index on the day changes once a day, and not with each refresh.
+    /// The day of the last refresh, or of the first connection if there was none. Stores find idle grants by it: an
+    /// index on the day changes once a day, and not with each refresh.
     var dayOfUse: Int64 { (lastSuccessAt ?? createdAt).day }
 }
 

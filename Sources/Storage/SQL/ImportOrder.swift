@@ -17,10 +17,8 @@ extension StoreTransaction {
         try time(ofSecurityEvent: ImportOrder.lastDisconnect(of: userID))
     }
 
-    /// Records the date of tokens that an import stores now.
-    ///
-    /// Their connection has the time of storing. A secret that was written between its reading and its storing would
-    /// otherwise seem older.
+    /// Records the date of tokens that an import stores now. Their connection has the time of storing. A secret that
+    /// was written between its reading and its storing would otherwise seem older.
     package func recordDate(_ date: Timestamp, ofTokensImportedFor grant: GrantID, at now: Timestamp) throws {
         let prefix = ImportOrder.dates(of: grant)
         try keepLast(0, securityEventsFrom: prefix)

@@ -12,9 +12,7 @@ protocol SQLStore: Store {
     static var grantQueries: GrantQueries { get }
     static var scanQueries: ScanQueries { get }
     /// The statements, each with the parameters `$1` (now) and `$2` (a limit), that remove users whose tombstones have
-    /// ended with all that is theirs.
-    ///
-    /// The last one counts the users.
+    /// ended with all that is theirs. The last one counts the users.
     static var removeTombstones: [SQLQuery] { get }
     /// The query for the end of the last lease of the epoch `$1`.
     static var lastLease: SQLQuery { get }
@@ -33,9 +31,8 @@ protocol SQLStore: Store {
         _ read: @escaping @Sendable (_ position: Int, _ row: inout Row) throws(StoreError) -> Element
     ) async throws(StoreError) -> [Element]
 
-    /// Runs statements in one transaction.
-    ///
-    /// It returns the number of rows that each has changed, and the rows that the last one returned.
+    /// Runs statements in one transaction. It returns the number of rows that each has changed, and the rows that the
+    /// last one returned.
     func change<Element: Sendable>(
         _ statements: [SQLStatement],
         _ options: SQLChangeOptions,
@@ -240,9 +237,7 @@ extension SQLRow {
         }
     }
 
-    /// Reads a sealed secret.
-    ///
-    /// `what` names it in the error for a damaged one.
+    /// Reads a sealed secret. `what` names it in the error for a damaged one.
     mutating func sealed(_ what: @autoclosure () -> String) throws(StoreError) -> SealedSecret? {
         guard let bytes = optionalBlob() else { return nil }
         do {

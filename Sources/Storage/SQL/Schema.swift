@@ -15,9 +15,8 @@ struct SchemaStep: Sendable {
     ///   as a state, and no column that must change with an older one.
     /// - It is done within a second on the largest database. So it neither fills nor indexes a table of grants.
     let isAdditive: Bool
-    /// `true` if a program that has the step can also use a database that lacks it.
-    ///
-    /// A dump that holds a lock, or tables of another owner, then keeps no worker from starting.
+    /// `true` if a program that has the step can also use a database that lacks it. A dump that holds a lock, or tables
+    /// of another owner, then keeps no worker from starting.
     let canWait: Bool
     private let forSQLite: String
     private let forPostgres: String
@@ -29,11 +28,8 @@ struct SchemaStep: Sendable {
         forPostgres = text(.postgres)
     }
 
-    /// All steps, oldest first.
-    ///
-    /// The schema's version is their number.
-    ///
-    /// The first one is made from the lists of the tables. A released step is never changed: a new one is added.
+    /// All steps, oldest first. The schema's version is their number. The first one is made from the lists of the
+    /// tables. A released step is never changed: a new one is added.
     static let all =
         [
             SchemaStep { dialect in
@@ -42,10 +38,8 @@ struct SchemaStep: Sendable {
             keyOfSuccesses,
         ] + next
 
-    /// Under a publication `FOR ALL TABLES` PostgreSQL refuses to delete from a table without a key.
-    ///
-    /// A random key needs no sequence, which a logical upgrade would leave behind. It rewrites the rows of some
-    /// seconds.
+    /// Under a publication `FOR ALL TABLES` PostgreSQL refuses to delete from a table without a key. A random key needs
+    /// no sequence, which a logical upgrade would leave behind. It rewrites the rows of some seconds.
     private static let keyOfSuccesses = SchemaStep(isAdditive: true, canWait: true) { dialect in
         switch dialect {
         case .sqlite: ""
@@ -72,9 +66,8 @@ struct SchemaStep: Sendable {
 
     func statements(for dialect: SQLDialect) -> String { dialect == .sqlite ? forSQLite : forPostgres }
 
-    /// Returns the name of the note with the oldest version whose programs can use a database of this version.
-    ///
-    /// Only the database can tell an older program.
+    /// Returns the name of the note with the oldest version whose programs can use a database of this version. Only the
+    /// database can tell an older program.
     static func noteOfOldestUser(of version: Int) -> SQLValue { .text("schema_\(version)_usable_from") }
 
     /// Returns the statement that writes that note after the last of `steps`, unless only its own programs can use it.
@@ -248,9 +241,8 @@ enum SQLDialect: Sendable {
 }
 
 extension Table {
-    /// Returns the statement that creates the table, with `constraints` that name several columns.
-    ///
-    /// SQLite stores the rows in the order of their key unless they have numbers. `settings` are PostgreSQL's.
+    /// Returns the statement that creates the table, with `constraints` that name several columns. SQLite stores the
+    /// rows in the order of their key unless they have numbers. `settings` are PostgreSQL's.
     func create(
         in dialect: SQLDialect,
         with constraints: [String] = [],

@@ -82,9 +82,8 @@ struct Table<Element>: Sendable {
         SQLQuery(name, "SELECT \(names) FROM refresh_worker.\(self.name) \(rest)")
     }
 
-    /// Returns the statement that adds a row unless it conflicts with another, or `condition` is false.
-    ///
-    /// The count of changed rows shows if it was left out: on PostgreSQL an error would end the whole transaction.
+    /// Returns the statement that adds a row unless it conflicts with another, or `condition` is false. The count of
+    /// changed rows shows if it was left out: on PostgreSQL an error would end the whole transaction.
     func insert(_ name: String, where condition: String = "true") -> SQLQuery {
         SQLQuery(
             name,
@@ -163,9 +162,8 @@ enum SQLType: Hashable, Sendable {
     case text
     case bytes
     case flag
-    /// The key of a table whose rows are numbered in the order in which they are added.
-    ///
-    /// SQLite spends a write on never using the number of a deleted last row again.
+    /// The key of a table whose rows are numbered in the order in which they are added. SQLite spends a write on never
+    /// using the number of a deleted last row again.
     case sequence(neverReused: Bool)
 }
 

@@ -117,9 +117,8 @@ extension WorkerReport {
 extension SQLStore {
     package func report(_ worker: WorkerReport) async throws -> [WorkerReport] { try await store(worker) }
 
-    /// Stores the report of a worker, with other statements in the same transaction.
-    ///
-    /// Dead workers are removed first: workers that come back together then lock the rows in one order.
+    /// Stores the report of a worker, with other statements in the same transaction. Dead workers are removed first:
+    /// workers that come back together then lock the rows in one order.
     func store(_ worker: WorkerReport, with others: [SQLStatement] = []) async throws -> [WorkerReport] {
         let time = try await leaseTime()
         let report = SQLStatement(

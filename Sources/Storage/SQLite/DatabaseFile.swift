@@ -8,9 +8,7 @@ package enum DatabaseFile {
     /// The endings of the files that SQLite keeps beside a database: its log, the log's index, and the journal.
     package static let companionEndings = ["-wal", "-shm", "-journal"]
 
-    /// Creates an empty file that only its owner can read, unless it exists.
-    ///
-    /// SQLite gives its log the same mode.
+    /// Creates an empty file that only its owner can read, unless it exists. SQLite gives its log the same mode.
     static func prepare(_ path: String) throws(StoreError) {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(.cannotOpen, "The database has no usable path: name a file.")
@@ -103,9 +101,7 @@ package enum DatabaseFile {
     /// Returns the path of the write-ahead log of a database.
     static func log(of path: String) -> String { path + "-wal" }
 
-    /// Returns the path without symbolic links, next to which SQLite keeps its log.
-    ///
-    /// The file does not have to exist.
+    /// Returns the path without symbolic links, next to which SQLite keeps its log. The file does not have to exist.
     static func resolved(_ path: String) -> String {
         let resolve = { (path: String) -> String? in
             guard let resolved = unsafe realpath(path, nil) else { return nil }
@@ -207,10 +203,8 @@ package enum DatabaseFile {
 /// of the other. So each process holds a read lock on a byte far behind the file's end, whose place stands for its
 /// name, and looks for locks on other bytes.
 final class DatabaseNameLock: Sendable {
-    /// The descriptors of this process.
-    ///
-    /// Closing one drops SQLite's own locks on the file, so all stores of a file share it
-    /// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
+    /// The descriptors of this process. Closing one drops SQLite's own locks on the file, so all stores of a file share
+    /// it (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
     private static let descriptors = Mutex<[FileIdentity: (descriptor: Int32, users: Int)]>([:])
     private static let firstByte: Int64 = 1 << 56
     private static let bytes: Int64 = 1 << 48
@@ -300,9 +294,7 @@ final class DatabaseNameLock: Sendable {
         lock(F_WRLCK, from: start, length: length, call: ask, descriptor: descriptor)
     }
 
-    /// Sets or asks for a lock.
-    ///
-    /// Returns the kind that is in the way, or `F_UNLCK`.
+    /// Sets or asks for a lock. Returns the kind that is in the way, or `F_UNLCK`.
     private static func lock(
         _ kind: Int32,
         from start: Int64,

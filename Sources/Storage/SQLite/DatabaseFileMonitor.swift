@@ -10,9 +10,8 @@ import Base
 /// A modification time alone does not prove a change: `touch` sets it, and so do tools that restore times. So the
 /// content is compared when the time differs (docs/decisions/0002-only-checkpoints-change-the-database-file.md).
 struct DatabaseFileMonitor: Sendable {
-    /// The largest size of a file whose content is compared.
-    ///
-    /// Each checkpoint reads the whole file while writers wait: 13 ms for this size, measured with the file in memory.
+    /// The largest size of a file whose content is compared. Each checkpoint reads the whole file while writers wait:
+    /// 13 ms for this size, measured with the file in memory.
     static let maximumComparedSize: Int64 = 32 << 20
     /// The time in which a second write can leave the modification time as it is, in nanoseconds: more than a tick of
     /// the kernel's clock.
@@ -126,9 +125,8 @@ extension SQLiteConnection {
         fileMonitor?.record(state.note)
     }
 
-    /// Throws if the files are not those that were opened, or if another program has changed them.
-    ///
-    /// It is called at the end of a transaction, whose lock excludes checkpoints.
+    /// Throws if the files are not those that were opened, or if another program has changed them. It is called at the
+    /// end of a transaction, whose lock excludes checkpoints.
     func requireSameFiles() throws(StoreError) {
         guard let fileMonitor else { return }
         guard let facts = try DatabaseFile.identity(of: path), facts == fileMonitor.database else {

@@ -86,10 +86,8 @@ struct LeaseFile: Sendable {
         }
     }
 
-    /// Removes the files of earlier boots.
-    ///
-    /// In a container with a boot id of its own, a process can see another id than a running worker. Without the leases
-    /// of each other, both would send the same grants.
+    /// Removes the files of earlier boots. In a container with a boot id of its own, a process can see another id than
+    /// a running worker. Without the leases of each other, both would send the same grants.
     func removeFormer() throws(StoreError) {
         let prefix = Self.prefix(of: database)
         let (folder, file) = (prefix.parentFolder, prefix.fileName)
@@ -166,9 +164,8 @@ struct LeaseFile: Sendable {
         incidents.record(.fileSetAside("another file was in the place of \(path): it is \(place) now"))
     }
 
-    /// Returns `true` for the id of another boot, with or without SQLite's endings.
-    ///
-    /// Files with other names are left alone.
+    /// Returns `true` for the id of another boot, with or without SQLite's endings. Files with other names are left
+    /// alone.
     private func isOfAnotherBoot(_ rest: Substring) -> Bool {
         var id = rest
         for ending in DatabaseFile.companionEndings where id.hasSuffix(ending) { id = id.dropLast(ending.count) }
@@ -245,9 +242,8 @@ extension SQLQuery {
     )
     static let writePause = SQLQuery("write pause of claims", "INSERT INTO pause (claims_from) VALUES (?1)")
     static let readPause = SQLQuery("pause of claims", "SELECT max(claims_from) FROM \(LeaseFile.schema).pause")
-    /// Removes leases of grants that were deleted.
-    ///
-    /// A lease that has ended lately must stay: the next claim of its grant learns from it that an answer can be lost.
+    /// Removes leases of grants that were deleted. A lease that has ended lately must stay: the next claim of its grant
+    /// learns from it that an answer can be lost.
     static let removeEndedLeases = SQLQuery(
         "remove ended leases",
         "DELETE FROM \(LeaseFile.schema).leases WHERE epoch = ?1 AND until <= ?2"

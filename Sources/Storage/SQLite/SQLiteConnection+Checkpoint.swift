@@ -19,9 +19,7 @@ extension SQLiteConnection {
     )
     private static let cutLog = SQLQuery("cut the log", "PRAGMA journal_size_limit = 0")
     private static let keepLog = SQLQuery("keep the log's size", "PRAGMA journal_size_limit = \(logSizeLimit)")
-    /// The size that the log's file keeps for its next run.
-    ///
-    /// The rest is cut off.
+    /// The size that the log's file keeps for its next run. The rest is cut off.
     static let logSizeLimit = 67_108_864
     /// The number of attempts to restart a log while readers come and go.
     private static let maximumAttempts = 10
@@ -45,9 +43,8 @@ extension SQLiteConnection {
 
     private var isLeaseLogLong: Bool { (logState(of: LeaseFile.schema)?.frames ?? 0) >= LogState.leaseCheckpointLength }
 
-    /// Copies the logs into their database files while no process can commit.
-    ///
-    /// It returns `true` if the database's log is copied completely, and `false` if a reader is in the way.
+    /// Copies the logs into their database files while no process can commit. It returns `true` if the database's log
+    /// is copied completely, and `false` if a reader is in the way.
     func checkpoint() throws(StoreError) -> Bool {
         while true {
             try beginCheckpoint()
@@ -58,10 +55,8 @@ extension SQLiteConnection {
         }
     }
 
-    /// Notes that a checkpoint begins.
-    ///
-    /// If the process is killed during the checkpoint, the note stays, and no process takes the writes for those of
-    /// another program.
+    /// Notes that a checkpoint begins. If the process is killed during the checkpoint, the note stays, and no process
+    /// takes the writes for those of another program.
     func beginCheckpoint() throws(StoreError) {
         guard checkpointer != nil else { throw StoreError(.fault, "Only the writer's connection copies the log.") }
         try write(evenIfMoved: true) { () throws(StoreError) in
@@ -109,9 +104,8 @@ extension SQLiteConnection {
         return state.isCopied
     }
 
-    /// Copies the log and restarts it at its beginning, or returns `false` if readers are in the way.
-    ///
-    /// `cuts` is `true` if the file is cut off after the new beginning, because it might hold deleted tokens.
+    /// Copies the log and restarts it at its beginning, or returns `false` if readers are in the way. `cuts` is `true`
+    /// if the file is cut off after the new beginning, because it might hold deleted tokens.
     func restartLog(cuts: Bool) throws(StoreError) -> Bool {
         for _ in 0..<Self.maximumAttempts {
             guard let state = logState(), state.frames > 0 || cuts else { return true }
@@ -158,7 +152,6 @@ extension SQLiteConnection {
     }
 
     /// Makes room for commits on a full disk, by copying the logs, whose files are then used again from the beginning.
-    ///
     /// The leases come first: a checkpoint of the database writes notes to their log, which cannot grow either.
     func makeRoom() throws(StoreError) {
         guard checkpointer != nil, fullDisk == nil else { return }
@@ -187,13 +180,10 @@ extension SQLiteConnection {
 
 /// The state of a write-ahead log at one time.
 struct LogState: Hashable, Sendable {
-    /// The length, in frames, at which a log is copied into its database file: 16 MB.
-    ///
-    /// A page that many commits write, such as one of the due index, is copied once for each 16 MB of log.
+    /// The length, in frames, at which a log is copied into its database file: 16 MB. A page that many commits write,
+    /// such as one of the due index, is copied once for each 16 MB of log.
     static let checkpointLength = 4000
-    /// The length from which a log is copied if space is short: 1 MB.
-    ///
-    /// Each checkpoint costs two syncs.
+    /// The length from which a log is copied if space is short: 1 MB. Each checkpoint costs two syncs.
     static let shortCheckpointLength = 256
     /// The same for the leases, whose file has few pages.
     static let leaseCheckpointLength = 1000

@@ -38,9 +38,8 @@ extension SQLiteConnection {
     private static let writerSettings = SQLQuery("settings", cacheSetting)
     private static let readerSettings = SQLQuery("settings", "\(cacheSetting); PRAGMA query_only = ON")
 
-    /// Opens the one connection that writes: it creates the file if necessary and brings its schema up to date.
-    ///
-    /// On a full disk a process that `onlyReads` gets a connection that refuses every commit.
+    /// Opens the one connection that writes: it creates the file if necessary and brings its schema up to date. On a
+    /// full disk a process that `onlyReads` gets a connection that refuses every commit.
     static func writer(
         path: String,
         leases: LeaseFile,
@@ -97,10 +96,8 @@ extension SQLiteConnection {
         return connection
     }
 
-    /// Does what must be done before the first commit, and needs disk space itself.
-    ///
-    /// An earlier process can have filled the disk with the log of leases. Copied, that log is used again from its
-    /// beginning.
+    /// Does what must be done before the first commit, and needs disk space itself. An earlier process can have filled
+    /// the disk with the log of leases. Copied, that log is used again from its beginning.
     private func prepareCommits(at time: LeaseTime) throws(StoreError) {
         do {
             return try cleanLogs(at: time)
@@ -201,9 +198,8 @@ extension SQLiteConnection {
         try leases.make(note: note, claimsFrom: claimsFrom, replacing: former)
     }
 
-    /// Uses the present file of leases if the attached one was deleted or replaced.
-    ///
-    /// It must not be called within a transaction. The writer needs `time`.
+    /// Uses the present file of leases if the attached one was deleted or replaced. It must not be called within a
+    /// transaction. The writer needs `time`.
     func followLeases(at time: (() -> LeaseTime)? = nil) throws(StoreError) {
         guard let attached else { return }
         let leases = attached.leases
@@ -235,9 +231,8 @@ extension SQLiteConnection {
         try replaceLeases(opened.file, at: time())
     }
 
-    /// Makes a new file of leases if the attached one is damaged, or was overwritten by another one.
-    ///
-    /// Returns the error to report.
+    /// Makes a new file of leases if the attached one is damaged, or was overwritten by another one. Returns the error
+    /// to report.
     func healLeases(after error: StoreError, at time: () -> LeaseTime) -> StoreError {
         guard checkpointer != nil, let leases = attached?.leases, let faulty = faultyLeases(leases, after: error)
         else { return error }

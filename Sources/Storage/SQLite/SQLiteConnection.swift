@@ -22,9 +22,7 @@ final class SQLiteConnection {
     var needsWipe = false
     /// The reason why nothing can be committed: the steps before the first commit found a full disk.
     var fullDisk: StoreError?
-    /// The connection that copies the log while this one excludes all commits.
-    ///
-    /// Only the writer has one.
+    /// The connection that copies the log while this one excludes all commits. Only the writer has one.
     var checkpointer: SQLiteConnection?
     /// The log's state after this process's last complete and synced checkpoint.
     var synced: LogState?
@@ -36,13 +34,9 @@ final class SQLiteConnection {
     var freeSpace: () -> Int64?
     /// The lock of the writer, which is closed last, or `nil` for other connections.
     var nameLock: DatabaseNameLock?
-    /// The attached file of leases.
-    ///
-    /// Only the writer knows more than the identity of the file itself.
+    /// The attached file of leases. Only the writer knows more than the identity of the file itself.
     var attached: AttachedLeases?
-    /// The last known state of the files that this connection writes to.
-    ///
-    /// Only the writer has one.
+    /// The last known state of the files that this connection writes to. Only the writer has one.
     var fileMonitor: DatabaseFileMonitor?
     /// The size up to which the file's content is compared when its modification time has changed.
     var maximumComparedSize = DatabaseFileMonitor.maximumComparedSize
@@ -50,9 +44,7 @@ final class SQLiteConnection {
     let timeout: Duration
     private var statements: [UInt64: Statement] = [:]
 
-    /// Opens an existing file.
-    ///
-    /// `timeout` is the time that a statement waits for another connection's lock.
+    /// Opens an existing file. `timeout` is the time that a statement waits for another connection's lock.
     init(path: String, timeout: Duration) throws(StoreError) {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         var opened: OpaquePointer?
@@ -86,10 +78,8 @@ final class SQLiteConnection {
         _ = unsafe sqlite3_close_v2(handle)
     }
 
-    /// Returns the path in a form that SQLite takes for a file.
-    ///
-    /// Debian's SQLite takes a name that begins with "file:" for a URI and ":memory:" for a database in memory: "./"
-    /// makes it a path.
+    /// Returns the path in a form that SQLite takes for a file. Debian's SQLite takes a name that begins with "file:"
+    /// for a URI and ":memory:" for a database in memory: "./" makes it a path.
     private static func name(_ path: String) -> String { path.hasPrefix("/") ? path : "./" + path }
 
     /// `true` if SQLite opened the file read-only, because it cannot be written.
@@ -113,9 +103,8 @@ final class SQLiteConnection {
         if hasLeases { try execute(Self.detach) }
     }
 
-    /// `false` if the file of leases could not be attached again.
-    ///
-    /// Each read of a single grant asks, and an implicit conversion of the name would allocate a copy.
+    /// `false` if the file of leases could not be attached again. Each read of a single grant asks, and an implicit
+    /// conversion of the name would allocate a copy.
     var hasLeases: Bool { unsafe LeaseFile.schema.withCString { unsafe sqlite3_db_readonly(handle, $0) >= 0 } }
 
     /// Throws if a file was opened read-only although it can be written.
@@ -188,9 +177,8 @@ final class SQLiteConnection {
         )
     }
 
-    /// Returns a digest of the database file's first bytes, without the log.
-    ///
-    /// Only for a caller whose transaction excludes checkpoints.
+    /// Returns a digest of the database file's first bytes, without the log. Only for a caller whose transaction
+    /// excludes checkpoints.
     func contentDigest(size: Int64) throws(StoreError) -> Int64 {
         var digest: Int64 = 0
         let result = unsafe csqlite_digest_file(handle, size, &digest)
@@ -215,9 +203,8 @@ final class SQLiteConnection {
         return true
     }
 
-    /// Writes the log's frames again, as they are, and syncs them.
-    ///
-    /// Only for a caller whose transaction excludes every commit.
+    /// Writes the log's frames again, as they are, and syncs them. Only for a caller whose transaction excludes every
+    /// commit.
     func writeLogAgain() throws(StoreError) {
         try check(unsafe csqlite_write_log_again(handle, Int64(logState()?.size ?? 0)), during: "securing the log")
     }
@@ -268,9 +255,8 @@ final class SQLiteConnection {
         _ = unsafe sqlite3_busy_timeout(handle, Int32(clamping: timeout.wholeMilliseconds))
     }
 
-    /// Returns the statement that this connection keeps prepared for a query.
-    ///
-    /// A caller that runs it for many rows asks for it once, because finding it costs as much as a part of the run.
+    /// Returns the statement that this connection keeps prepared for a query. A caller that runs it for many rows asks
+    /// for it once, because finding it costs as much as a part of the run.
     func prepared(_ query: SQLQuery) throws(StoreError) -> Statement {
         if let statement = statements[query.hash] { return statement }
         var prepared: OpaquePointer?

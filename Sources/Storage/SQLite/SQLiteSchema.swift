@@ -23,11 +23,8 @@ struct SQLiteSchema {
 
     var steps = SchemaStep.all
 
-    /// Returns the version of the schema in the file, 0 for an empty one.
-    ///
-    /// It throws for a database that this program must not touch.
-    ///
-    /// It reads one snapshot, because another process might be creating the schema at the same time.
+    /// Returns the version of the schema in the file, 0 for an empty one. It throws for a database that this program
+    /// must not touch. It reads one snapshot, because another process might be creating the schema at the same time.
     func version(of connection: SQLiteConnection) throws(StoreError) -> Int {
         guard !connection.isInTransaction else { return try storedVersion(in: connection) }
         return try connection.read { () throws(StoreError) in try storedVersion(in: connection) }

@@ -43,9 +43,7 @@ extension SQLiteStore {
         try outcome.get()
     }
 
-    /// Returns the problems that SQLite finds in the file, or none if it is sound.
-    ///
-    /// Reads the whole file.
+    /// Returns the problems that SQLite finds in the file, or none if it is sound. Reads the whole file.
     package func integrityProblems() async throws -> [String] {
         try await scanner.run { [bootID] connection throws(StoreError) in
             do throws(StoreError) {
@@ -152,11 +150,8 @@ extension SQLiteStore {
 }
 
 extension SQLiteConnection {
-    /// Returns the problems that a check of the file finds.
-    ///
-    /// SQLite's check lists a page that it could not read like one that is damaged.
-    ///
-    /// Here the check fails instead.
+    /// Returns the problems that a check of the file finds. SQLite's check lists a page that it could not read like one
+    /// that is damaged. Here the check fails instead.
     func problems(by check: SQLQuery) throws(StoreError) -> [String] {
         let problems = try rows(check) { $0.text() }.filter { $0 != "ok" }
         guard !problems.contains(where: StoreError.isFailedRead) else {

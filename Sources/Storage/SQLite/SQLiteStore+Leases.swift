@@ -1,10 +1,8 @@
 package import Base
 
 extension SQLiteStore {
-    /// The numbers of grants that one statement of a claim handles, the largest first.
-    ///
-    /// A statement for many costs half as much for each. A claim takes the largest that fits, again and again, so that
-    /// the statements stay prepared.
+    /// The numbers of grants that one statement of a claim handles, the largest first. A statement for many costs half
+    /// as much for each. A claim takes the largest that fits, again and again, so that the statements stay prepared.
     static let claimSizes = [25, 5, 1]
 
     /// For each of ``claimSizes`` the query of grants that are due by the last parameter.
@@ -180,10 +178,8 @@ extension SQLiteConnection {
         }
     }
 
-    /// Applies a transaction's changes of leases, after its commit.
-    ///
-    /// Results come first: a process that is killed in between leaves a lease that runs out, but never ends a lease
-    /// without storing its result.
+    /// Applies a transaction's changes of leases, after its commit. Results come first: a process that is killed in
+    /// between leaves a lease that runs out, but never ends a lease without storing its result.
     func apply(_ changes: LeaseChanges) {
         guard !changes.isEmpty else { return }
         do {

@@ -117,9 +117,8 @@ package final class SQLiteStore: SQLStore {
         return try outcome.get()
     }
 
-    /// Removes deleted tokens from the log, copies the log into the file and closes all connections.
-    ///
-    /// A second call does nothing.
+    /// Removes deleted tokens from the log, copies the log into the file and closes all connections. A second call does
+    /// nothing.
     package func close() async {
         await reader.close()
         await scanner.close()
@@ -151,9 +150,7 @@ extension SQLiteConnection {
 /// SQLite blocks, so it must not run on the threads that async functions share.
 final class SQLiteConnectionQueue: Sendable {
     private let queue: DispatchQueue
-    /// The connection, until it is closed.
-    ///
-    /// Only the queue takes the lock, so the lock never waits.
+    /// The connection, until it is closed. Only the queue takes the lock, so the lock never waits.
     private let connection: Mutex<SQLiteConnection?>
     private let leaseTime: @Sendable () -> LeaseTime
 
@@ -217,10 +214,8 @@ final class SQLiteConnectionQueue: Sendable {
         }
     }
 
-    /// Removes deleted tokens from the log, and copies a long log into the database file.
-    ///
-    /// The commit is durable and its caller has continued: if a reader is in the way, or the disk fails, the next
-    /// commit tries again.
+    /// Removes deleted tokens from the log, and copies a long log into the database file. The commit is durable and its
+    /// caller has continued: if a reader is in the way, or the disk fails, the next commit tries again.
     private func cleanUpLogs() {
         connection.withLock { connection in
             guard let connection else { return }
@@ -246,9 +241,8 @@ extension SQLiteConnection {
         try run(Self.beginImmediate)
     }
 
-    /// Makes the writes durable, or writes nothing if that fails.
-    ///
-    /// The check of the files comes last, and before the commit, while no other process can checkpoint.
+    /// Makes the writes durable, or writes nothing if that fails. The check of the files comes last, and before the
+    /// commit, while no other process can checkpoint.
     func commit() throws(StoreError) {
         do {
             try requireSameFiles()
@@ -271,9 +265,8 @@ extension SQLiteConnection {
         }
     }
 
-    /// Runs `body` in one transaction that excludes every other writer.
-    ///
-    /// It throws ``StoreError/Code/moved`` if the database was moved, unless `evenIfMoved` is set.
+    /// Runs `body` in one transaction that excludes every other writer. It throws ``StoreError/Code/moved`` if the
+    /// database was moved, unless `evenIfMoved` is set.
     func write<Value>(evenIfMoved: Bool = false, _ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         try begin()
         let value: Value

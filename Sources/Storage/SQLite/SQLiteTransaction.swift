@@ -101,9 +101,7 @@ final class SQLiteTransaction: SQLTransaction {
         return true
     }
 
-    /// Returns the update of a claimed grant.
-    ///
-    /// The usual one is kept, because each refresh needs it.
+    /// Returns the update of a claimed grant. The usual one is kept, because each refresh needs it.
     private func update(ofClaimed part: SQLiteGrantRow.Part) throws(StoreError) -> Statement {
         guard part == .refresh else { return try connection.prepared(part.updateOfClaimed) }
         if let refreshUpdate { return refreshUpdate }

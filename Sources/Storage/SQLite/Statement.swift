@@ -26,9 +26,7 @@ final class Statement {
         _ = unsafe sqlite3_finalize(handle)
     }
 
-    /// Binds the next parameter.
-    ///
-    /// A failure to bind, which only lack of memory can cause, is thrown by the next step.
+    /// Binds the next parameter. A failure to bind, which only lack of memory can cause, is thrown by the next step.
     func bind(_ value: Int64?) {
         parameters += 1
         guard let value else { return bindNull() }
@@ -141,9 +139,7 @@ final class Statement {
         return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 
-    /// Returns a text.
-    ///
-    /// If it is the same as `former`, as it often is in the next row, it is not built again.
+    /// Returns a text. If it is the same as `former`, as it often is in the next row, it is not built again.
     func text(at column: Int32, like former: String) -> String? {
         guard let start = unsafe sqlite3_column_text(handle, column) else { return nil }
         let count = Int(unsafe sqlite3_column_bytes(handle, column))

@@ -60,10 +60,8 @@ extension StoreError {
         }
     }
 
-    /// Creates the error for a file that can be written, but that SQLite has opened read-only.
-    ///
-    /// SQLite tries that after any failure of the first attempt, so a passing lack of descriptors would look like a
-    /// lack of rights.
+    /// Creates the error for a file that can be written, but that SQLite has opened read-only. SQLite tries that after
+    /// any failure of the first attempt, so a passing lack of descriptors would look like a lack of rights.
     init(openedReadOnly path: String, cause: String) {
         self.init(
             .ioFailure,

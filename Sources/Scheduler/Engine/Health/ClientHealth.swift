@@ -3,9 +3,7 @@ import Storage
 
 /// The health of one client id, shared by all workers through the store.
 package struct ClientHealth: Hashable, Sendable {
-    /// A grant that a refusal ended or suspended without confirmation.
-    ///
-    /// It is recalled if a wave shows soon after.
+    /// A grant that a refusal ended or suspended without confirmation. It is recalled if a wave shows soon after.
     struct UnconfirmedEnd: Hashable, Sendable {
         var grant: GrantID
         var at: Timestamp
@@ -17,16 +15,12 @@ package struct ClientHealth: Hashable, Sendable {
         }
     }
 
-    /// The largest number of grants that can be recalled.
-    ///
-    /// A client that ends more in ten minutes usually does so.
+    /// The largest number of grants that can be recalled. A client that ends more in ten minutes usually does so.
     static let maximumUnconfirmedEnds = 200
     /// The time during which a grant that was ended without confirmation can be recalled.
     static let recallSpan: Duration = .seconds(600)
 
-    /// The epoch of the boot instants below.
-    ///
-    /// Instants of another epoch are not comparable.
+    /// The epoch of the boot instants below. Instants of another epoch are not comparable.
     var epoch: String
     package var breaker = Breaker()
     package var limits = Pacer.Limits()
@@ -54,9 +48,7 @@ package struct ClientHealth: Hashable, Sendable {
         return unendedWaveAt >= first
     }
 
-    /// Evaluates one more refusal.
-    ///
-    /// `uncounted` is 1 if it is not among the recorded answers.
+    /// Evaluates one more refusal. `uncounted` is 1 if it is not among the recorded answers.
     package func level(at now: Timestamp, uncounted: Int = 0) -> RefusalRate.Level {
         recentAnswers.isWave ? .wave : rate.level(at: now, uncounted: uncounted)
     }
@@ -67,9 +59,7 @@ package struct ClientHealth: Hashable, Sendable {
         rate.record(isRefusal: isRefusal, at: now)
     }
 
-    /// Records that a grant was ended or suspended.
-    ///
-    /// Without confirmation it can be recalled.
+    /// Records that a grant was ended or suspended. Without confirmation it can be recalled.
     mutating func recordEnd(of grant: GrantID, isConfirmed: Bool, at now: Timestamp) {
         rate.recordEnd(at: now)
         guard !isConfirmed else { return }
@@ -96,9 +86,8 @@ package struct ClientHealth: Hashable, Sendable {
 }
 
 extension ClientHealth {
-    /// Records if the endpoint fails now, and returns `true` if this ends an outage.
-    ///
-    /// The breaker has the answer already.
+    /// Records if the endpoint fails now, and returns `true` if this ends an outage. The breaker has the answer
+    /// already.
     mutating func recordOutage(wasFailing: Bool, at now: Timestamp, instant: BootInstant) -> Bool {
         let endsOutage = wasFailing && endsOutage(at: now, instant: instant)
         if endsOutage { outageEndedAt = now }
@@ -110,9 +99,8 @@ extension ClientHealth {
         return endsOutage
     }
 
-    /// `true` if the endpoint works again after an outage.
-    ///
-    /// Five failures and one success are an outage only if they took a while and no outage has ended shortly before.
+    /// `true` if the endpoint works again after an outage. Five failures and one success are an outage only if they
+    /// took a while and no outage has ended shortly before.
     private func endsOutage(at now: Timestamp, instant: BootInstant) -> Bool {
         guard !breaker.endpointIsFailing else { return false }
         guard let failingSince, instant - failingSince >= Breaker.shortestOutage else { return false }
@@ -123,7 +111,6 @@ extension ClientHealth {
 
 extension ClientHealth {
     /// Adds plain refreshes, which were stored without this health, and returns the changes that have a consequence.
-    ///
     /// The result is the same as if each of their batches had been stored with the health at the instant of its commit.
     mutating func add(_ successes: [UncountedSuccesses], at now: Timestamp, instant: BootInstant) -> ClientEffect {
         var effect = ClientEffect()
@@ -279,9 +266,7 @@ extension RecentAnswers {
 
 /// The refusals since the last success of a proven grant whose cause might be the client or the grant.
 struct ConsecutiveRefusals: Hashable, Sendable {
-    /// The shortest time that a row must last.
-    ///
-    /// While other grants succeed now and then, a row does not last as long.
+    /// The shortest time that a row must last. While other grants succeed now and then, a row does not last as long.
     static let shortestSpan: Duration = .seconds(60)
 
     var since: BootInstant?

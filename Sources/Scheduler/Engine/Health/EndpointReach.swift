@@ -71,9 +71,8 @@ struct EndpointReach: Sendable {
         return max(.zero, min(wait, Self.probeInterval))
     }
 
-    /// Compares with the last success of any worker, and returns a change.
-    ///
-    /// A success of this worker itself has ended the silence, so a success during the silence is another worker's.
+    /// Compares with the last success of any worker, and returns a change. A success of this worker itself has ended
+    /// the silence, so a success during the silence is another worker's.
     mutating func update(lastSuccess: Timestamp?) -> Change? {
         guard let silence else {
             guard isCutOff else { return nil }

@@ -38,9 +38,7 @@ package struct RefusalRate: Hashable, Sendable {
     static let fewestInWave = 3
     /// The prior: one answer in two hundred is assumed to be usual while a client has few recorded answers.
     private static let prior = (answers: 1_000, ended: 5)
-    /// Rates below this multiple of the usual rate are never unusual.
-    ///
-    /// An allowance for chance is added.
+    /// Rates below this multiple of the usual rate are never unusual. An allowance for chance is added.
     private static let tolerated = 1.5
     private static let maximumCount = 1 << 40
 
@@ -63,9 +61,8 @@ package struct RefusalRate: Hashable, Sendable {
         if isRefusal { blocks[blocks.count - 1].refused += 1 }
     }
 
-    /// Counts answers of an earlier time that were not refusals.
-    ///
-    /// They count in the current minute if theirs is over: an earlier minute would remove the later ones.
+    /// Counts answers of an earlier time that were not refusals. They count in the current minute if theirs is over: an
+    /// earlier minute would remove the later ones.
     mutating func record(successes count: Int, at time: Timestamp) {
         let minute = max(Self.minute(of: time), minutes.last?.since ?? 0)
         beginMinute(minute)
@@ -103,9 +100,8 @@ package struct RefusalRate: Hashable, Sendable {
         change(&minutes[minutes.count - 1])
     }
 
-    /// Begins a minute unless it is the current one.
-    ///
-    /// Minutes that are older than the kept ones are added to the baseline.
+    /// Begins a minute unless it is the current one. Minutes that are older than the kept ones are added to the
+    /// baseline.
     private mutating func beginMinute(_ minute: Int64) {
         guard minutes.last?.since != minute else { return }
         // Minutes from the future were counted before the clock was set back.
@@ -139,9 +135,7 @@ package struct RefusalRate: Hashable, Sendable {
     /// confirmation.
     private var hasBaseline: Bool { baseline.answers > 0 }
 
-    /// Evaluates one more refusal.
-    ///
-    /// `uncounted` is 1 if it is not among the recorded answers.
+    /// Evaluates one more refusal. `uncounted` is 1 if it is not among the recorded answers.
     func level(at now: Timestamp, uncounted: Int = 0) -> Level {
         var current = self
         let minute = Self.minute(of: now)
@@ -190,9 +184,7 @@ extension RefusalRate {
         rows.map { "\($0.since)/\($0.answers)/\($0.refused)/\($0.ended)/\($0.dropped)" }.joined(separator: " ")
     }
 
-    /// Parses rows.
-    ///
-    /// A number that a row lacks is zero, and damaged rows are left out.
+    /// Parses rows. A number that a row lacks is zero, and damaged rows are left out.
     private static func rows(_ stored: JSONValue?) -> [Counts] {
         (stored?.string ?? "").split(separator: " ").prefix(16).compactMap { (row: Substring) -> Counts? in
             let found: [Int64] = row.split(separator: "/").prefix(5).compactMap { (text: Substring) in Int64(text) }
