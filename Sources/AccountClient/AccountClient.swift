@@ -10,6 +10,11 @@ public import Foundation
 /// server says that the session of the stored refresh token has ended. A timeout, a lost response, 429, 5xx, and a 401
 /// from a server in between leave the user signed in.
 ///
+///     let client = try AccountClient(baseURL: backend, tokens: KeychainTokenStore())
+///     try await client.signIn(googleAccessToken: token)
+///     let profile = try await client.profile()
+///     let (data, response) = try await client.perform(URLRequest(url: backend.appending(path: "v1/mail")))
+///
 /// An app that signs its users in elsewhere gives the client that session's access tokens instead
 /// (``init(baseURL:accessToken:session:now:)``).
 public actor AccountClient {

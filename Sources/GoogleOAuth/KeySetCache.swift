@@ -7,6 +7,9 @@ package import HTTPClient
 ///
 /// Concurrent callers share one fetch. Attackers can name any number of unknown keys, so these cause at most one fetch
 /// per minute.
+///
+///     let keys = KeySetCache(.keys(endpoint), http: http, time: time)
+///     let (_, key) = try await keys.key(id: "a1b2")     // nil if the issuer has no such key
 package actor KeySetCache {
     package enum Source: Sendable {
         /// The address of a key set.

@@ -3,6 +3,10 @@ package import Crypto
 package import HTTPClient
 
 /// The verdict on an answer to a refresh, with the other data of the answer.
+///
+///     let parsed = ParsedRefreshResponse.reading(response, sent: [refreshToken])
+///     parsed.verdict      // .failed(.throttled(code: "http_429"))
+///     parsed.retryAfter   // 30 s
 package struct ParsedRefreshResponse: Sendable {
     package var verdict: RefreshVerdict
     package var status: Int?

@@ -4,6 +4,10 @@ private import Glibc
 private import HTTPServer
 
 /// The command `google-sandbox`: a fake of Google's OAuth endpoints on the loopback interface.
+///
+///     google-sandbox --port 8099 &
+///     curl --data '{"count": 1}' http://127.0.0.1:8099/control/grants
+///     curl --data '{"outage": "http503"}' http://127.0.0.1:8099/control/settings
 @main
 enum GoogleSandbox {
     static func main() async {

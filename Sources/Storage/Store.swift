@@ -6,6 +6,14 @@ package import Crypto
 ///
 /// A store only reads and writes. The caller of ``transact(_:)`` decides in its body how an answer changes a grant, so
 /// that the decision uses the data stored at that instant, and so that all stores decide in the same way.
+///
+///     let store: any Store = try SQLiteStore(path: path, timeSource: time)
+///     let claimed = try await store.claim(ids, dueBy: now, owner: "worker-1", for: Lease.span, takesOver: false)
+///     try await store.transact { transaction in
+///         guard var grant = try transaction.grant(id) else { return }
+///         grant.probeNow(at: now)
+///         try transaction.update(grant)
+///     }
 package protocol Store: Sendable {
     /// Returns the current time on the clock of this store's leases.
     func leaseTime() async throws -> LeaseTime

@@ -131,6 +131,10 @@ extension SecurityEvent {
 }
 
 /// Verifies posted security event tokens.
+///
+///     let reader = SecurityEventReader(keys: keys, clientIDs: { ["123.apps.googleusercontent.com"] }, time: time)
+///     let token = try await reader.read(body)
+///     for event in token.events { … }
 package struct SecurityEventReader: Sendable {
     /// The maximum size of a body.
     package static let maximumBody = 65_536

@@ -9,6 +9,9 @@ import Telemetry
 /// The outbox in the store is the queue, so that no notice is lost when the worker dies. If the acceptance of a notice
 /// could not be stored, the notice is posted again under the same id. Only the oldest pending notice of a user is ever
 /// due, which keeps them in order. A batch takes much less time than the lease, which is renewed for each.
+///
+///     try await dispatcher.announceExpiring()
+///     let posted = try await dispatcher.deliverDue()
 package struct NoticeDispatcher: Sendable {
     /// The limit of one request. The lease lasts longer.
     static let deadline: Duration = .seconds(10)

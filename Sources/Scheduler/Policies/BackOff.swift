@@ -16,6 +16,10 @@
 ///
 /// While the access token is live the cap is also a third of its remaining life, so that several attempts fit in before
 /// a caller notices. A wait is at least a second.
+///
+///     let backOff = BackOff(first: .seconds(10), maximum: .seconds(600))
+///     backOff.delay(failures: 3, remainingLife: nil, jitter: 0)               // 40 s, the cap
+///     backOff.delay(failures: 3, remainingLife: .seconds(60), jitter: 0.5)    // 10 s, half of a third of the life
 struct BackOff: Hashable, Sendable {
     /// The shortest wait, which also limits the attempts for a token that is about to expire.
     static let shortest: Duration = .seconds(1)

@@ -8,6 +8,12 @@ package import Base
 ///
 /// An answer does not show if it belongs to the probe. While the breaker is open, an answer counts only if a probe is
 /// in flight: late answers to requests from before the opening neither delay the next probe nor close the breaker.
+///
+///     var breaker = Breaker()
+///     breaker.clientFault("invalid_client", at: now, jitter: 0.5)     // .opened(.clientFault("invalid_client"))
+///     breaker.permits(at: now)                                        // .wait(until: now + .seconds(1))
+///     breaker.beginProbe(at: now + .seconds(1), deadline: deadline)   // true, and false for every other process
+///     breaker.succeeded()                                             // .closed
 package struct Breaker: Hashable, Sendable {
     /// The reason why nothing is sent.
     package enum Reason: Hashable, Sendable {

@@ -6,6 +6,10 @@ package import Base
 /// 64 bytes, so a removal touches less memory. The position of each key is tracked, so that a deadline can be moved or
 /// removed in O(log n) without a search. It is a concrete type because a generic one is not specialised across modules
 /// and ran ten times slower.
+///
+///     var deadlines = DeadlineHeap()
+///     deadlines.set(7, deadline: noon)
+///     deadlines.popDue(at: noon)?.key     // 7
 package struct DeadlineHeap: Sendable {
     /// A key and its deadline. Entries with equal deadlines are ordered by key.
     package struct Entry: Hashable, Comparable, Sendable {

@@ -8,6 +8,9 @@ package import Storage
 /// refreshed them all at once. Grants with close phases are due together in every period, so a store that keeps them
 /// together reads and writes them together. Random jitter instead would let neighbours drift apart, and would need many
 /// periods to spread grants again after an outage.
+///
+///     // A token lives from 12:00 to 13:00. The margin is five minutes and the period 50.
+///     DuePolicy.due(obtainedAt: noon, expiresAt: noon + .seconds(3600), phase: phase)   // from 12:05 to 12:55
 package enum DuePolicy {
     /// The time before its expiry at which an access token is replaced at the latest, so that callers always get one
     /// that lasts.

@@ -5,6 +5,11 @@ package import Base
 ///
 /// It is a token bucket. The bucket belongs to one process. ``Limits``, which the endpoint sets for the client, are
 /// shared through a store by all processes that use the client id.
+///
+///     var pacer = Pacer(maxRate: 100)
+///     pacer.take(upTo: 50, at: now)                         // 20, the requests of a fifth of a second
+///     pacer.throttled(retryAfter: .seconds(30), at: now)    // true: the ceiling is 50 now
+///     pacer.nextAvailable(at: now)                          // 30 s for the pause, and 20 ms for the first request
 package struct Pacer: Sendable {
     /// The bucket's capacity, in seconds of the pace, beside ``claimTime``: enough that a sender that wakes late loses no
     /// request, and so little that no second exceeds the pace by more than a fifth.

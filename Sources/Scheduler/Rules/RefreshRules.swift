@@ -8,6 +8,14 @@ import Telemetry
 /// Pure: each rule reads a ``DecisionContext`` and returns a ``RefreshDecision``, with the changed copies of the grant
 /// and the health. The rules run inside the store's transaction, so no other worker's answer can come between.
 /// `ParsedRefreshResponse.swift` reads the meaning of an answer. `Grant+Life.swift` defines the changes of state.
+///
+///     let rules = RefreshRules(maxRate: 200)
+///     let decision = rules.decide(context)    // about an `invalid_grant`
+///
+///     // As many refusals as usual: the grant has ended.
+///     decision.outcome                        // .disconnected
+///     // More than usual: it is in doubt, and due again in five minutes.
+///     decision.outcome                        // .held
 package struct RefreshRules: Sendable {
     /// The number of rotated tokens lost within ten minutes that is too large for chance.
     static let droppedTokensToAlarm = 5

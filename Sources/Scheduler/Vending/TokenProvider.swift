@@ -5,6 +5,11 @@ package import Storage
 /// The only way for callers to get a user's access token: a stored one at once, else through the engine.
 ///
 /// A token with enough life left costs one read of the store and one unsealing, and does not wait for the engine.
+///
+///     guard let grant = try await provider.grant(ofUser: userID) else { throw VendingError.unknownUser }
+///     let token = try await provider.token(of: grant, minimumLife: .seconds(300))
+///     // Google has refused it:
+///     let other = try await provider.renewedToken(of: grant, insteadOf: token.accessToken)
 package struct TokenProvider: Sendable {
     /// The largest part of a token's life that a caller can demand: a higher demand would refresh on each call.
     private static let maximumPartOfLife = 0.8

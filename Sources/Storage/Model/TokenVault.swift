@@ -2,6 +2,9 @@ package import Base
 package import Crypto
 
 /// Seals and opens tokens, each bound to the id of its grant or session and to its column.
+///
+///     let sealed = try vault.seal(refreshToken: token, for: grant.id)
+///     let opened = try vault.openRefreshToken(of: grant)
 package struct TokenVault: Sendable {
     package let ring: ReloadableKeyRing
 

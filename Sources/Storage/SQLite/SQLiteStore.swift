@@ -6,6 +6,8 @@ private import Synchronization
 ///
 /// Leases are in a second file next to it (``LeaseFile``).
 ///
+///     let store = try SQLiteStore(path: "/var/lib/refresh-worker/grants.db", timeSource: SystemTime())
+///
 /// One connection writes, in transactions that exclude every other writer. Another reads single grants and a third runs
 /// scans, so that a long scan does not delay a caller that waits for a token. Each has a queue of its own, since SQLite
 /// blocks. The file is in WAL mode: a reader sees every commit that completed before it began, and does not block
