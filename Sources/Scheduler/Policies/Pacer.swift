@@ -30,7 +30,6 @@ package struct Pacer: Sendable {
     /// halve the rate.
     var claimTime: Duration = .zero
 
-    /// The limits that the endpoint set: see ``Limits``.
     package var limits: Limits
 
     private var tokens: Double

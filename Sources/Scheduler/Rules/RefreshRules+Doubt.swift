@@ -70,7 +70,6 @@ extension RefreshRules {
         }
     }
 
-    /// Waits for the grant's next confirmation.
     private func doubt(_ refusal: Refusal) -> RefreshDecision {
         var grant = refusal.grant
         var events: [GrantEvent] = []

@@ -117,7 +117,6 @@ extension DecisionContext {
         return now - failingSince
     }
 
-    /// The time since the endpoint's last outage ended.
     fileprivate var timeSinceOutage: Duration? {
         // An end in the future was stored before the clock was set back.
         guard let endedAt = health.outageEndedAt, endedAt <= now else { return nil }

@@ -180,7 +180,6 @@ package struct RefreshRules: Sendable {
         return decision
     }
 
-    /// Decides about an attempt that brought no tokens.
     private func decideFailure(
         _ failure: RefreshFailure,
         retryAfter: Duration?,
@@ -215,7 +214,6 @@ package struct RefreshRules: Sendable {
 }
 
 extension DecisionContext {
-    /// `true` if the account was disabled while the request was in flight.
     fileprivate var wasDisabledInFlight: Bool {
         grant.reason == .accountDisabled && grant.lastAttemptAt != result.attempt.lastAttemptAt
     }

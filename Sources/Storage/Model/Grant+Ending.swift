@@ -290,7 +290,6 @@ extension Grant {
         return GoogleProject.isShared(self.clientID, clientID)
     }
 
-    /// `true` if its refresh token might still work at Google.
     private func mightBeAlive(at now: Timestamp) -> Bool {
         switch state {
         case .active, .retrying, .suspended: true
