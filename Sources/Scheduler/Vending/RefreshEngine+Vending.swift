@@ -21,15 +21,11 @@ extension RefreshEngine {
         var reason = VendReason.timeout.rawValue
         while time.sinceBoot < end {
             let grant = try await storedGrant(of: userID)
+            // After a refresh any live token is the best available, even if more life was asked for than Google gives.
             let decision =
-                if isAfterRefresh {
-                    // Any live token is the best available, even if more life was asked for than Google gives.
-                    VendDecision.make(for: grant, minimumLife: .zero, at: time.now)
-                } else if let rejected {
-                    VendDecision.make(for: grant, storesRejectedToken: try stores(rejected, in: grant), at: time.now)
-                } else {
-                    VendDecision.make(for: grant, minimumLife: minimumLife, at: time.now)
-                }
+                isAfterRefresh
+                ? VendDecision.make(for: grant, minimumLife: .zero, at: time.now)
+                : try firstDecision(for: grant, minimumLife: minimumLife, insteadOf: rejected)
             switch decision {
             case .serve:
                 // The token endpoint can return the rejected token again.
@@ -63,6 +59,15 @@ extension RefreshEngine {
             }
         }
         return try serveOldToken(of: try await storedGrant(of: userID), insteadOf: rejected, reason: reason)
+    }
+
+    private func firstDecision(
+        for grant: Grant,
+        minimumLife: Duration,
+        insteadOf rejected: Secret?
+    ) throws(VendingError) -> VendDecision {
+        guard let rejected else { return VendDecision.make(for: grant, minimumLife: minimumLife, at: time.now) }
+        return VendDecision.make(for: grant, storesRejectedToken: try stores(rejected, in: grant), at: time.now)
     }
 
     private func storedGrant(of userID: String) async throws -> Grant {
