@@ -1,4 +1,4 @@
-package import Base
+import Base
 
 /// The reason for a grant's state: a short code that is safe to print.
 package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -61,62 +61,4 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
         .clientMismatchUnconfirmed, .accountMismatch, .accountUnchecked, .userRequest, .tokenRevoked, .tokensRevoked,
         .accountDisabled, .userDeleted, .forgotten, .none,
     ]
-}
-
-/// One event of a grant's history.
-package struct GrantEvent: Hashable, Sendable {
-    package enum Kind: String, Sendable, CaseIterable {
-        /// The app or an import brought tokens.
-        case connected
-        /// The state changed.
-        case state
-        /// Another refresh token replaced the stored one.
-        case rotated
-        /// The granted scopes differ from those of the previous answer.
-        case scopeChanged = "scope_changed"
-    }
-
-    package var grant: GrantID
-    package var at: Timestamp
-    package var kind: Kind
-    package var from: GrantState?
-    package var to: GrantState
-    package var reason: GrantReason
-    package var generation: Int64
-    /// The time of the consent that Google has ended, if this event is its end and the time is known.
-    package internal(set) var consentedAt: Timestamp?
-}
-
-extension GrantEvent {
-    package init(of grant: Grant, kind: Kind, from: GrantState?, at now: Timestamp) {
-        self.init(
-            grant: grant.id,
-            at: now,
-            kind: kind,
-            from: from,
-            to: grant.state,
-            reason: grant.reason,
-            generation: grant.generation
-        )
-    }
-}
-
-/// The limits of stored data: how long, or how much of it, a store keeps.
-package enum Retention {
-    /// Google repeats a security event for days, so its identifier is kept for two months.
-    package static let securityEvents: Duration = .seconds(60 * 86_400)
-    /// Longer than any database is used: a token that a user left is remembered until the user is deleted.
-    static let leftTokens: Duration = .seconds(1000 * 365 * 86_400)
-    /// The beginning of the identifier of such a token.
-    static let leftTokenPrefix = "left-refresh-token:"
-    /// As many as live at Google for one account and client: the next one ends the oldest
-    /// (https://developers.google.com/identity/protocols/oauth2#expiration).
-    static let leftTokensPerGrant = 100
-    /// The number of events that are kept for one grant, in addition to its last connection.
-    ///
-    /// A server that rotates adds an event for each refresh, which is 24 a day. The statement that adds an event
-    /// removes what it pushes out, so no sweep is needed.
-    package static let eventsPerGrant = 100
-    /// Notices that were accepted or given up are kept for a replay.
-    static let notices: Duration = .seconds(7 * 86_400)
 }
