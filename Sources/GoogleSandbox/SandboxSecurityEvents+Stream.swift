@@ -15,7 +15,7 @@ extension SandboxSecurityEvents {
         do throws(CryptoError) {
             let numbers = try key.publicNumbers()
             let publicKey = try PublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
-            accounts[keyID] = (email, publicKey)
+            accounts[keyID] = Account(email: email, key: publicKey)
             return [
                 "type": "service_account",
                 "project_id": "sandbox",

@@ -17,27 +17,38 @@ struct SandboxSecurityEvents: Sendable {
         var verifications: [OrderedJSON] = []
     }
 
+    struct SigningKey: Sendable {
+        let id: String
+        let key: RSAPrivateKey
+    }
+
+    /// An account that can manage the stream.
+    struct Account: Sendable {
+        let email: String
+        let key: PublicKey
+    }
+
     /// The keys in order of creation. The last one signs.
-    private(set) var keys: [(id: String, key: RSAPrivateKey)] = []
-    /// The accounts that can manage the stream, by the id of their key.
-    var accounts: [String: (email: String, key: PublicKey)] = [:]
+    private(set) var keys: [SigningKey] = []
+    /// The accounts by the id of their key.
+    var accounts: [String: Account] = [:]
     var stream: Stream?
     /// `true` if every request about the stream is refused, as if it belonged to another account.
     var isForbidden = false
     private var lastNumber: Int64 = 0
 
     /// Returns the key that signs. It is made on first use, because that takes a while.
-    mutating func signingKey() throws(ControlError) -> (id: String, key: RSAPrivateKey) {
+    mutating func signingKey() throws(ControlError) -> SigningKey {
         if let key = keys.last { return key }
         return try rotateKey(keepingOld: true)
     }
 
     @discardableResult
-    mutating func rotateKey(keepingOld: Bool) throws(ControlError) -> (id: String, key: RSAPrivateKey) {
+    mutating func rotateKey(keepingOld: Bool) throws(ControlError) -> SigningKey {
         let newKey = try Self.newKey()
         // The id is derived from the key, so that two runs of the sandbox never give one id to two keys.
         let name = Base64URL.encode(Array(Digest.sha256(try Self.publicNumbers(of: newKey).modulus).prefix(12)))
-        let key = (id: name, key: newKey)
+        let key = SigningKey(id: name, key: newKey)
         keys = (keepingOld ? keys : []) + [key]
         return key
     }
