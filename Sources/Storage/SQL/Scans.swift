@@ -236,52 +236,41 @@ extension SQLStore {
     }
 
     /// Adds what samples of the overdue grants of each client, and of all retries, show.
-    private func add(samplesOf clients: [String], at now: Timestamp, to statistics: inout GrantStatistics) async throws
-    {
+    private func add(
+        samplesOf clients: [String],
+        at now: Timestamp,
+        to statistics: inout GrantStatistics
+    ) async throws {
         let retrying = statistics.byState[.retrying] ?? 0
         var retries = ExpiredGrants.Sample(total: retrying)
-        let statements =
-            clients.flatMap { client in
-                [
-                    SQLStatement(Self.scanQueries.countDue, .text(client), .time(now)),
-                    SQLStatement(
-                        Self.scanQueries.countExpiredOverdue,
-                        .text(client),
-                        .time(now),
-                        .limit(ExpiredGrants.Sample.limit)
-                    ),
-                ]
-            }
-            + (retrying == 0 ? [] : retries.ranges).map { slice in
-                SQLStatement(
-                    .countExpiredRetries,
-                    .time(now),
-                    .integer(slice.first),
-                    .integer(slice.last),
-                    .limit(slice.limit)
-                )
-            }
-        guard !statements.isEmpty else { return }
-        let parts = try await rows(statements, by: .survey) { [count = clients.count * 2] index, row in
-            let isOfRetries = index >= count
-            let client = isOfRetries ? row.text() : clients[index / 2]
-            let examined = row.count()
-            let expired = isOfRetries || index % 2 == 1 ? row.count() : 0
-            let oldest = row.timestamp()
-            return (index, client, examined, expired, oldest, isOfRetries ? GrantReason(rawValue: row.text()) : nil)
+        var questions = clients.flatMap { [SampleQuestion.due(client: $0), .expiredOverdue(client: $0)] }
+        if retrying > 0 {
+            questions += retries.ranges.map { .retries(first: $0.first, last: $0.last, limit: $0.limit) }
+        }
+        guard !questions.isEmpty else { return }
+        let statements = questions.map { $0.statement(at: now, queries: Self.scanQueries) }
+        let samples = try await rows(statements, by: .survey) { [questions] index, row in
+            questions[index].read(&row)
         }
         var due = 0
-        for (index, client, count, expired, oldest, reason) in parts {
-            if index >= clients.count * 2 {
-                retries.record(count, expired: expired, oldest: oldest, reason: reason, client: client)
-            } else if index % 2 == 0 {
-                due = count
-                statistics.due += count
-                statistics.oldestDueAt = [statistics.oldestDueAt, oldest].compactMap(\.self).min()
-            } else {
-                var sample = ExpiredGrants.Sample(total: due)
-                sample.record(count, expired: expired, oldest: oldest, client: client)
-                sample.add(to: &statistics.expired)
+        for sample in samples {
+            switch sample.question {
+            case .due:
+                due = sample.count
+                statistics.due += sample.count
+                statistics.oldestDueAt = [statistics.oldestDueAt, sample.oldest].compactMap(\.self).min()
+            case .expiredOverdue(let client):
+                var overdue = ExpiredGrants.Sample(total: due)
+                overdue.record(sample.count, expired: sample.expired, oldest: sample.oldest, client: client)
+                overdue.add(to: &statistics.expired)
+            case .retries:
+                retries.record(
+                    sample.count,
+                    expired: sample.expired,
+                    oldest: sample.oldest,
+                    reason: sample.reason,
+                    client: sample.client
+                )
             }
         }
         retries.add(to: &statistics.expired)
