@@ -92,8 +92,9 @@ extension RefreshRules {
             decision.alarm = RefreshDecision.Alarm(
                 kind: .grantsInDoubt,
                 text: """
-                    the token endpoint refuses more grants than usual: each is confirmed for up to 50 minutes before it \
-                    ends; see docs/runbook.md#google-refuses-many-grants
+                    the token endpoint refuses more grants than usual: each is confirmed for up to \
+                    \(Self.maximumDoubt.wholeMilliseconds / 60_000) minutes before it ends; see \
+                    docs/runbook.md#google-refuses-many-grants
                     """
             )
         }
