@@ -1,0 +1,12 @@
+extension String {
+    /// Returns the longest prefix that fits into `limit` bytes of UTF-8, followed by `…` if text was removed.
+    ///
+    /// `limit` must be at least 3, the length of `…` in bytes.
+    package func capped(at limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var end = utf8.index(utf8.startIndex, offsetBy: limit - 3)
+        // A byte of the form 10xxxxxx is inside a character: step back to the start of the character.
+        while utf8[end] & 0b1100_0000 == 0b1000_0000 { end = utf8.index(before: end) }
+        return self[..<end] + "…"
+    }
+}

@@ -1,0 +1,44 @@
+extension String {
+    /// The text with escapes for control and format characters (bidirectional marks, terminal escapes), which could
+    /// rewrite a message.
+    ///
+    /// A joiner stays between letters or emoji that it joins, as in a Persian name.
+    package var escapingInvisible: String {
+        var shown = ""
+        let scalars = Array(unicodeScalars)
+        for (index, scalar) in scalars.enumerated() {
+            let isBetween = index > 0 && index + 1 < scalars.count
+            let joins =
+                scalar.isJoiner && isBetween && scalars[index - 1].takesJoiner && scalars[index + 1].takesJoiner
+            if scalar.isInvisible, !joins {
+                shown += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                shown.unicodeScalars.append(scalar)
+            }
+        }
+        return shown
+    }
+}
+
+extension Unicode.Scalar {
+    /// `true` for a character without a shape of its own.
+    package var isInvisible: Bool {
+        switch properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+
+    /// The zero-width joiner and non-joiner.
+    fileprivate var isJoiner: Bool { value == 0x200c || value == 0x200d }
+
+    /// `true` if a joiner beside it changes how it is drawn: a letter or mark of an Arabic or Indic script, or an emoji.
+    ///
+    /// Beside a Latin letter a joiner cannot be seen, and would make two names look alike.
+    fileprivate var takesJoiner: Bool {
+        switch properties.generalCategory {
+        case .otherLetter, .nonspacingMark, .spacingMark: true
+        default: properties.isEmoji && !isASCII
+        }
+    }
+}
