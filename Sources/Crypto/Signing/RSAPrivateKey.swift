@@ -1,0 +1,34 @@
+private import CCrypto
+
+/// An RSA private key for signing.
+package struct RSAPrivateKey: Sendable {
+    private let handle: KeyHandle
+
+    /// Reads an unencrypted PKCS #8 or PKCS #1 key of a safe size.
+    package init(pem: Secret) throws(CryptoError) {
+        try self.init(KeyHandle(pem: pem))
+    }
+
+    /// Generates a key.
+    package static func generate(bits: Int32 = 2048) throws(CryptoError) -> RSAPrivateKey {
+        try RSAPrivateKey(.generate(bits: bits))
+    }
+
+    private init(_ handle: KeyHandle) throws(CryptoError) {
+        let (isRSA, bits) = handle.size
+        guard isRSA else { throw .otherKind }
+        guard PublicKey.rsaSizes.contains(bits) else { throw .size(bits: bits) }
+        self.handle = handle
+    }
+
+    /// Returns the RS256 signature of the bytes.
+    func sign(_ bytes: [UInt8]) throws(CryptoError) -> [UInt8] { try handle.sign(bytes) }
+
+    /// Returns the key as PKCS #8 in PEM.
+    package func pem() throws(CryptoError) -> Secret { try handle.pem() }
+
+    /// Returns the two numbers of the public key, big-endian.
+    package func publicNumbers() throws(CryptoError) -> (modulus: [UInt8], exponent: [UInt8]) {
+        (modulus: try handle.number(OSSL_PKEY_PARAM_RSA_N), exponent: try handle.number(OSSL_PKEY_PARAM_RSA_E))
+    }
+}
