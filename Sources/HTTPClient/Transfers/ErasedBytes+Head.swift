@@ -1,0 +1,36 @@
+internal import Crypto
+
+extension ErasedBytes {
+    // Each of these is one access to a buffer: Swift checks every access to a class's properties. They return `false`
+    // if the bytes would exceed the limit.
+
+    mutating func appendLine(_ line: UnsafeRawBufferPointer, limit: Int) -> Bool {
+        guard count + line.count <= limit else { return false }
+        unsafe append(line)
+        return true
+    }
+
+    mutating func appendField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, limit: Int) -> Bool {
+        guard count + name.count + value.count + 4 <= limit else { return false }
+        unsafe append(name)
+        append(UInt8(ascii: ":"))
+        append(UInt8(ascii: " "))
+        unsafe endLine(value)
+        return true
+    }
+
+    mutating func appendStatusLine(_ status: UnsafeRawBufferPointer, limit: Int) -> Bool {
+        guard count + Self.version.count + status.count + 2 <= limit else { return false }
+        append(Self.version)
+        unsafe endLine(status)
+        return true
+    }
+
+    private mutating func endLine(_ bytes: UnsafeRawBufferPointer) {
+        unsafe append(bytes)
+        append(UInt8(ascii: "\r"))
+        append(UInt8(ascii: "\n"))
+    }
+
+    private static let version = Array("HTTP/2 ".utf8)
+}
