@@ -34,11 +34,3 @@ package struct ServerResponse: Sendable {
         ServerResponse(status: status, headers: [("Content-Type", "text/plain; charset=utf-8")], body: Array(text.utf8))
     }
 }
-
-/// The handler's decision on a request.
-package enum ServerReply: Sendable {
-    case respond(ServerResponse)
-
-    /// Close the connection without sending a byte.
-    case drop
-}

@@ -1,0 +1,50 @@
+/// One method on one path, with its handler.
+package struct Route: Sendable {
+    package typealias Handler = @Sendable (ServerRequest, PathValues) async -> ServerReply
+
+    /// Called before the handler, like ``HTTPServer/ImmediateHandler``.
+    package typealias ImmediateHandler = @Sendable (ServerRequest, PathValues) -> ServerReply?
+
+    let method: String
+    let pattern: String
+    let parts: [String]
+    let immediateHandler: ImmediateHandler?
+    let handler: Handler
+
+    /// In the pattern "{name}" matches any one segment, as in "/v1/grants/{user_id}/token".
+    package init(
+        _ method: String,
+        _ pattern: String,
+        immediateHandler: ImmediateHandler? = nil,
+        handler: @escaping Handler
+    ) {
+        self.method = method
+        self.pattern = pattern
+        parts = RequestTarget.segments(of: pattern)
+        self.immediateHandler = immediateHandler
+        self.handler = handler
+    }
+
+    func matches(_ segments: [String]) -> Bool {
+        parts.count == segments.count
+            && zip(parts, segments).allSatisfy { part, segment in
+                part.utf8.first == UInt8(ascii: "{")
+                    ? !segment.isEmpty && segment != "." && segment != ".."
+                    : part == segment
+            }
+    }
+}
+
+/// The values in a path for the names in braces of its pattern.
+package struct PathValues: Sendable {
+    let parts: [String]
+    let segments: [String]
+
+    /// - Precondition: the route's pattern has this name.
+    package subscript(name: String) -> String {
+        guard let position = parts.firstIndex(of: "{\(name)}") else {
+            preconditionFailure("the pattern has no {\(name)}")
+        }
+        return segments[position]
+    }
+}
