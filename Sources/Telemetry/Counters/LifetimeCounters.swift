@@ -1,5 +1,4 @@
 package import Base
-private import Glibc
 private import Synchronization
 
 /// Counts the worker's actions since its start.
@@ -91,84 +90,5 @@ package final class LifetimeCounters: Sendable {
     /// Counts a security event by the last part of its type, as a code.
     package func recordSecurityEvent(kind: String) {
         state.withLock { $0.securityEvents[kind, default: 0] += 1 }
-    }
-}
-
-/// Counts of durations by length, in the buckets of a Prometheus histogram.
-package struct DurationBuckets: Sendable {
-    /// The upper bounds, from the resolution of the clock to the longest time that a caller waits for a refresh.
-    package static let bounds: [Duration] = [
-        .milliseconds(1), .milliseconds(2), .milliseconds(5), .milliseconds(10), .milliseconds(25), .milliseconds(50),
-        .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1), .milliseconds(2_500), .seconds(5),
-        .seconds(10), .seconds(30),
-    ]
-
-    /// The number of durations above the previous bound and up to this one, for each bound.
-    package private(set) var counts = [Int](repeating: 0, count: Self.bounds.count)
-    package private(set) var count = 0
-    package private(set) var sum: Duration = .zero
-
-    package init() {}
-
-    /// Returns the bound that a `share` of the durations does not exceed, or `nil` without one.
-    package func bound(of share: Double) -> Duration? {
-        var below = 0
-        for (bound, count) in zip(Self.bounds, counts) {
-            below += count
-            if below > 0, Double(below) >= share * Double(self.count) { return bound }
-        }
-        return nil
-    }
-
-    /// Counts a duration.
-    ///
-    /// A negative one counts as zero.
-    package mutating func record(_ span: Duration) {
-        let span = max(.zero, span)
-        if let index = Self.bounds.firstIndex(where: { span <= $0 }) { counts[index] += 1 }
-        count += 1
-        sum += span
-    }
-}
-
-/// The resources that this process uses, as reported by the kernel.
-package struct ProcessUsage: Hashable, Sendable {
-    package var residentBytes: Int?
-    package var openDescriptors: Int?
-    /// The time on processors, of all threads together.
-    package var cpuTime: Duration
-
-    /// Reads the usage from `/proc`, which never waits for a disk.
-    package static var current: ProcessUsage {
-        ProcessUsage(
-            residentBytes: residentPages.map { $0 * Int(getpagesize()) },
-            openDescriptors: descriptors,
-            // In microseconds (https://man7.org/linux/man-pages/man3/clock.3.html).
-            cpuTime: .microseconds(clock())
-        )
-    }
-
-    /// The second number of statm (https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html).
-    private static var residentPages: Int? {
-        let descriptor = unsafe open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var buffer = [UInt8](repeating: 0, count: 256)
-        let count = unsafe read(descriptor, &buffer, buffer.count)
-        guard count > 0 else { return nil }
-        let numbers = String(decoding: buffer[..<count], as: UTF8.self).split(separator: " ")
-        return numbers.count > 1 ? Int(numbers[1]) : nil
-    }
-
-    private static var descriptors: Int? {
-        guard let folder = unsafe opendir("/proc/self/fd") else { return nil }
-        defer { unsafe closedir(folder) }
-        var count = 0
-        while let entry = unsafe readdir(folder) {
-            // "." and "..", the only names that begin with a dot.
-            if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
-        }
-        // The descriptor of the folder itself is not counted.
-        return count - 1
     }
 }

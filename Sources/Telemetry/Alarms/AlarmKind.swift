@@ -1,19 +1,3 @@
-package import Base
-
-extension MetricsEvent {
-    /// A condition that a person should look at, reported once and not for each grant.
-    ///
-    /// `count` are the grants or answers that caused it since it was last reported.
-    package static func alarm(_ alarm: CurrentAlarm, count: Int) -> MetricsEvent {
-        MetricsEvent("alarm") { line in
-            line.text("kind", alarm.kind.rawValue, "its code")
-            line.text("text", alarm.text, maximum: 512, "a sentence")
-            line.number("count", count, "the grants or answers that caused it")
-            line.text("client", ifAny: alarm.client.isEmpty ? nil : alarm.client, "the client id, if it is about one")
-        }
-    }
-}
-
 /// The kinds of alarms, by their codes in the metrics log.
 ///
 /// Each has a section in docs/runbook.md, which a test checks.
@@ -83,29 +67,5 @@ extension AlarmKind {
         case .unreadableToken, .refreshLoop: .seconds(900)
         default: .seconds(3600)
         }
-    }
-}
-
-/// An alarm whose cause was seen lately, and has not ended as far as the worker knows.
-package struct CurrentAlarm: Hashable, Sendable {
-    package var kind: AlarmKind
-    /// The client id that the alarm is about, or empty if it is about none.
-    package var client: String
-    /// The sentence of the last time.
-    package var text: String
-    /// The time at which the cause was first seen.
-    package var since: Timestamp
-    /// The time after which it no longer counts as current, unless its cause is seen again.
-    package var until: Timestamp
-    /// The number of times that it was seen since then.
-    package var count: Int
-
-    package init(kind: AlarmKind, client: String, text: String, since: Timestamp, until: Timestamp, count: Int) {
-        self.kind = kind
-        self.client = client
-        self.text = text
-        self.since = since
-        self.until = until
-        self.count = count
     }
 }
