@@ -1,6 +1,4 @@
 import Base
-import Scheduler
-import Storage
 import Telemetry
 
 /// The charts of the last hour and the last day, and their figures.
@@ -118,72 +116,6 @@ extension StatusPage {
                     }
                 }
             }
-        }
-    }
-}
-
-/// The bars of a chart: one for each minute or hour, the latest at the right.
-struct ActivityChart {
-    /// The width of a slot, of which the bar takes all but one unit.
-    private static let step = 4
-    static let height = 48
-
-    /// The values, the oldest first.
-    private let values: [Double]
-    /// The value at the top of the axis: the largest one, rounded up so that its half is a short number too.
-    let top: Double
-
-    /// `smallest` is the unit of the axis for small values.
-    init(_ values: [Double], smallest: Double) {
-        self.values = values
-        let largest = values.max() ?? 0
-        var unit = smallest
-        while unit * 10 < largest { unit *= 10 }
-        top = [2, 4, 6, 8, 10].map { $0 * unit }.first { $0 >= largest } ?? largest
-    }
-
-    var width: Int { values.count * Self.step }
-
-    /// The outline of all bars.
-    ///
-    /// One path is a tenth of sixty elements. A value above zero has a bar at least one unit high, so that a single
-    /// failure can be seen beside hundreds.
-    var path: String {
-        var path = ""
-        for (index, value) in values.enumerated() where value > 0 {
-            let height = max(1, Int((value / top * Double(Self.height)).rounded()))
-            path += "M\(index * Self.step) \(Self.height)v-\(height)h\(Self.step - 1)v\(height)z"
-        }
-        return path
-    }
-}
-
-/// The last changes of grants' states.
-extension StatusPage {
-    var changesSection: HTML {
-        section("State changes", id: "changes") {
-            if changes.isEmpty {
-                element("p") { "This worker has not changed the state of a grant since it started." }
-            } else {
-                table(
-                    "The last \(EngineLog.maximumRecentChanges) that this worker made since it started.",
-                    columns: ["Time", "Grant", "Change", "Reason"],
-                    rows: changes.prefix(EngineLog.maximumRecentChanges).map { change in
-                        [
-                            time(change.at), link(to: change.grant, HTML(change.grant.description)),
-                            self.change(from: change.from?.rawValue, to: change.to.rawValue),
-                            change.reason == .none ? HTML("none") : link(reason: change.reason),
-                        ]
-                    }
-                )
-            }
-        }
-    }
-
-    func change(from: String?, to: String) -> HTML {
-        let states = [from == to ? nil : from, to].compactMap(\.self)
-        return element("code") {
-            states.map { Self.shortened($0, limit: Self.nameLimit) }.joined(separator: " → ")
         }
     }
 }
