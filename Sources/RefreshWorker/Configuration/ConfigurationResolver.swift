@@ -1,5 +1,4 @@
 import Base
-import Crypto
 
 /// Chooses the value of highest precedence for each setting and collects the problems.
 struct ConfigurationResolver {
@@ -159,81 +158,5 @@ extension ConfigurationResolver {
             if let missing, given.value == credential { throw InputError("no \(missing): \(Installation.advice)") }
             return try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
         }
-    }
-}
-
-extension DatabaseLocation {
-    /// Parses a setting or a flag: a path, an address, or a file that holds an address.
-    ///
-    /// Every user of the machine can read an argument, so it must not hold a password.
-    static func read(_ text: String, isArgument: Bool, files: FileReader) throws(InputError)
-        -> DatabaseLocation
-    {
-        guard text.hasPrefix(urlFilePrefix) else {
-            let location = try DatabaseLocation(text)
-            guard !(isArgument && location.holdsPassword) else { throw passwordInArgument }
-            return location
-        }
-        return try readAddress(in: String(text.dropFirst(urlFilePrefix.count)), files)
-    }
-
-    private static let passwordInArgument = InputError(
-        """
-        holds a password, which every user of the machine can read in the list of processes: leave it out, and put it \
-        into a password file (PGPASSFILE), or the whole address into a file of mode 0600 that you name with \
-        \(urlFilePrefix)FILE, or into the environment or the configuration file
-        """
-    )
-
-    private static func readAddress(in path: String, _ files: FileReader) throws(InputError)
-        -> DatabaseLocation
-    {
-        let content: Secret
-        do throws(InputError) {
-            content = try files.readPrivate(path)
-        } catch {
-            throw InputError("\(DisplayedText(path)): \(error.message)")
-        }
-        guard let line = content.lines.first?.reveal(), content.lines.count == 1 else {
-            throw InputError("\(DisplayedText(path)) must hold one line, the address of a database")
-        }
-        do throws(InputError) {
-            try InputText.checkText(line)
-            let location = try DatabaseLocation(line)
-            guard location.file == nil else { throw InputError("does not begin with postgres://") }
-            return location
-        } catch {
-            throw InputError("the address in \(DisplayedText(path)) \(error.message)")
-        }
-    }
-}
-
-/// Everything that a configuration depends on, so that tests can simulate any machine.
-struct ConfigurationInputs: Sendable {
-    /// A setting given on the command line.
-    typealias Flag = (name: Setting.Name, value: String)
-
-    var flags: [Flag]
-    let environment: [String: String]
-    let files: FileReader
-    /// The configuration files to look for if none is named, in this order.
-    var standardFiles: [String] = []
-    /// The file with the address of the service's database, if systemd passes that.
-    var serviceDatabase: String?
-    /// The key ring that systemd passes to the service, if it does.
-    var serviceKeyRing: String?
-
-    /// The user as whom this process of root continues, if it does.
-    var continuesAs: String?
-
-    /// The folder of systemd's credentials, unless the variable is empty.
-    var credentialsDirectory: String? {
-        environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// The configuration file that a flag or the environment names.
-    var namedFile: String? {
-        if let flag = flags.last(where: { $0.name == .config }) { return flag.value }
-        return environment[Setting.Name.config.environmentName].flatMap { $0.isEmpty ? nil : $0 }
     }
 }

@@ -1,0 +1,29 @@
+/// Everything that a configuration depends on, so that tests can simulate any machine.
+struct ConfigurationInputs: Sendable {
+    /// A setting given on the command line.
+    typealias Flag = (name: Setting.Name, value: String)
+
+    var flags: [Flag]
+    let environment: [String: String]
+    let files: FileReader
+    /// The configuration files to look for if none is named, in this order.
+    var standardFiles: [String] = []
+    /// The file with the address of the service's database, if systemd passes that.
+    var serviceDatabase: String?
+    /// The key ring that systemd passes to the service, if it does.
+    var serviceKeyRing: String?
+
+    /// The user as whom this process of root continues, if it does.
+    var continuesAs: String?
+
+    /// The folder of systemd's credentials, unless the variable is empty.
+    var credentialsDirectory: String? {
+        environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The configuration file that a flag or the environment names.
+    var namedFile: String? {
+        if let flag = flags.last(where: { $0.name == .config }) { return flag.value }
+        return environment[Setting.Name.config.environmentName].flatMap { $0.isEmpty ? nil : $0 }
+    }
+}
