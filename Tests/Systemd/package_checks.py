@@ -22,7 +22,7 @@ class PackageDeployment(Deployment):
         """Builds the package, and the same as a previous version, and puts both on the machine."""
         binary = str(ROOT / ".build/static/release/refresh-worker")
         self.host("make", "deb")
-        text = (ROOT / "Sources/RefreshWorker/Worker/Opening/CommandContext.swift").read_text()
+        text = (ROOT / "Sources/RefreshWorker/Worker/Process/Version.swift").read_text()
         self.version = re.search(r'current = "(.*)"', text)[1]
         self.host("env", f"VERSION={PREVIOUS}", f"BINARY={binary}", "scripts/build-deb")
         self.host("lintian", "--fail-on", "error,warning", str(ROOT / ".build" / self.file(self.version)))

@@ -5,9 +5,6 @@ import Scheduler
 import Storage
 import Telemetry
 
-/// A part of a worker that runs until its task is cancelled.
-typealias Service = @Sendable () async -> Void
-
 /// The services of a worker.
 extension WorkerParts {
     /// The interval at which the HTTP client's thread is checked for the watchdog.
@@ -146,104 +143,5 @@ extension WorkerParts {
                 context.diagnostics.warning("ended grants are not forgotten", ["error": "\(error)"])
             }
         }
-    }
-
-    /// Raises an alarm for each client id whose Cloud project is in testing, and ends those that were published.
-    private func warnOfTesting(_ statistics: GrantStatistics) {
-        let projects = statistics.projectsInTesting
-        for project in projects { log.raise(.projectInTesting, project.text, client: project.client) }
-        for alarm in log.currentAlarms where alarm.kind == .projectInTesting {
-            if !projects.contains(where: { $0.client == alarm.client }) {
-                log.end([.projectInTesting], client: alarm.client)
-            }
-        }
-    }
-
-    private func summarise() async {
-        var previous = http.counters
-        await context.time.repeat(every: context.configuration.summaryInterval, immediately: false) {
-            let current = http.counters
-            let now = context.time.now
-            await context.attempt("summary") {
-                let statistics = try await store.grantStatistics(at: now)
-                metrics.record(
-                    .summary(
-                        of: counters.drain(),
-                        statistics,
-                        at: now,
-                        inFlight: await engine.inFlight,
-                        waiting: await engine.waiting,
-                        droppedLines: metrics.droppedLines,
-                        http: current,
-                        since: previous
-                    )
-                )
-                notify(.status(statistics.sentence(at: now)))
-                warnOfTesting(statistics)
-            }
-            previous = current
-        }
-    }
-}
-
-extension MetricsEvent {
-    /// The counts of one interval, and the state at its end.
-    ///
-    /// `waiting` are the grants in memory that are not due yet.
-    static func summary(
-        of counts: IntervalCounts,
-        _ grants: GrantStatistics,
-        at now: Timestamp,
-        inFlight: Int,
-        waiting: Int,
-        droppedLines: Int,
-        http: HTTPClient.Counters,
-        since previous: HTTPClient.Counters
-    ) -> MetricsEvent {
-        MetricsEvent("summary") { line in
-            line.milliseconds("interval_ms", counts.interval, "the length of the interval")
-            for outcome in RefreshOutcome.allCases {
-                line.number(outcome.rawValue, counts.outcomes[outcome, default: 0], "tries, by outcome")
-            }
-            line.number("not_logged", counts.notLogged, "of the refreshed ones, those without a line (`--log-sample`)")
-            line.number("in_flight", inFlight, "refreshes begun whose result is not stored yet")
-            line.number("due", waiting + grants.due, "grants due, or soon due as far as the worker looks ahead")
-            line.number("overdue", grants.due, "grants whose due time has passed")
-            line.milliseconds(
-                "oldest_overdue_ms",
-                grants.oldestDueAt.map { now - $0 } ?? .zero,
-                "how long the oldest of them is overdue; 0 for none"
-            )
-            line.number(
-                "expiring",
-                grants.refreshTokensEnding + grants.idle,
-                "connected grants whose refresh token expires within three days, or not refreshed for five months"
-            )
-            line.number("dropped_lines", droppedLines, "lines of this log lost since the worker started")
-            line.number(
-                "http_new_connections",
-                http.newConnections - previous.newConnections,
-                "connections opened"
-            )
-            line.number(
-                "http_reused",
-                http.reusedConnections - previous.reusedConnections,
-                "requests over a connection already open"
-            )
-            for state in GrantState.allCases {
-                line.number("grants_\(state.rawValue)", grants.byState[state] ?? 0, "grants, by state")
-            }
-            line.percentiles("latency", counts.latency, "within which 50, 95 and 99 % of the answers came")
-            line.percentiles("lateness", counts.lateness, "by which 50, 95 and 99 % of the tries were late at most")
-        }
-    }
-}
-
-extension GrantStatistics {
-    /// Returns one line for `systemctl status`.
-    fileprivate func sentence(at now: Timestamp) -> String {
-        let connected = (byState[.active] ?? 0) + (byState[.retrying] ?? 0)
-        let overdue = oldestDueAt.map { ", the oldest for \(Int((now - $0).inSeconds)) s" } ?? ""
-        return "\(connected) of \(grants) grants connected, \(due) due\(overdue)"
     }
 }

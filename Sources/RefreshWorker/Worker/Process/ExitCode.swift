@@ -46,16 +46,3 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         }
     }
 }
-
-/// A failed command: the message to print and the exit code.
-struct CommandError: Error, Equatable, Sendable, CustomStringConvertible {
-    let exitCode: ExitCode
-    let message: String
-
-    var description: String { message }
-
-    init(_ exitCode: ExitCode, _ message: String) {
-        self.exitCode = exitCode
-        self.message = message
-    }
-}

@@ -1,10 +1,8 @@
 import Base
-import Glibc
 import HTTPServer
 import Routes
 import Scheduler
 import Storage
-import Telemetry
 
 /// The daemon's listeners: the app's routes on one, tokens and probes on the other.
 struct HTTPListeners: Sendable {
@@ -163,83 +161,5 @@ struct HTTPListeners: Sendable {
             for server in internalServers { group.addTask { await server.stop(within: grace) } }
         }
         reader?.close()
-    }
-}
-
-/// Raises alarms about the certificate that a listener presents.
-struct CertificateMonitor: Sendable {
-    let certificate: Shared<ServerCertificate>
-    let path: String
-    let log: EngineLog
-    let time: any TimeSource
-
-    /// The end of the current certificate's validity.
-    var expiresAt: Timestamp { certificate.value.expiresAt }
-
-    /// Continues with a certificate that was read again.
-    func replace(with latest: ServerCertificate) {
-        certificate.value = latest
-        check()
-    }
-
-    /// Checks until the task is cancelled.
-    func checkRepeatedly() async {
-        await time.repeat(every: .seconds(60)) { check() }
-    }
-
-    /// Most authorities and their tools renew with more time left.
-    private static let maximumWarning: Duration = .seconds(14 * 86_400)
-    /// Without this, certificates that live for a few days would always count as about to expire.
-    private static let fractionOfLifetime = 4
-
-    static func problem(
-        in path: String,
-        validFrom: Timestamp,
-        expiresAt: Timestamp,
-        at now: Timestamp
-    ) -> (kind: AlarmKind, text: String)? {
-        let (end, start) = (expiresAt.iso8601Seconds, validFrom.iso8601Seconds)
-        let renewal = "put the new certificate and its key in place, then run: systemctl reload refresh-worker"
-        if now >= expiresAt {
-            return (.certificateExpired, "\(path) expired at \(end), and services refuse it: \(renewal)")
-        }
-        if now < validFrom { return (.certificateNotYetValid, "\(path) is not valid before \(start): check the clock") }
-        let warning = min(maximumWarning, (expiresAt - validFrom) / fractionOfLifetime)
-        return expiresAt - now <= warning ? (.certificateExpiring, "\(path) expires at \(end): \(renewal)") : nil
-    }
-
-    /// Raises the alarm about the certificate as it is now, and ends those that are over.
-    func check() {
-        let problem = certificate.value.problem(in: path, at: time.now)
-        log.end(Self.kinds.filter { $0 != problem?.kind })
-        if let problem { log.raise(problem.kind, problem.text) }
-    }
-
-    private static let kinds: [AlarmKind] = [.certificateExpiring, .certificateExpired, .certificateNotYetValid]
-}
-
-extension ServerCertificate {
-    /// Returns the alarm about the certificate in a file that a person must renew, and its sentence.
-    func problem(in path: String, at now: Timestamp) -> (kind: AlarmKind, text: String)? {
-        CertificateMonitor.problem(in: path, validFrom: validFrom, expiresAt: expiresAt, at: now)
-    }
-}
-
-extension CommandError {
-    /// Adds the advice that fits the system's reason.
-    init(cannotListen error: HTTPServerError) {
-        let advice =
-            switch error.systemError {
-            case EADDRINUSE: "stop the program that listens there, or use another address"
-            case EADDRNOTAVAIL: "use an address of this machine: run: ip address"
-            case ENOENT, ENOTDIR: "create the folder, and let the worker's user write to it"
-            case EACCES, EPERM:
-                """
-                let the worker's user write to the folder of the socket, or use a port above 1023, since a lower one needs \
-                CAP_NET_BIND_SERVICE
-                """
-            default: "check that no other program listens there, or use another address"
-            }
-        self.init(.cannotCreate, "\(error): \(advice)")
     }
 }

@@ -1,0 +1,20 @@
+import Dispatch
+
+/// A serial queue for calls that can wait for a disk, a pipe or a person, so that they do not block other tasks.
+final class BlockingCallQueue: Sendable {
+    /// The queue for short calls on files and their locks.
+    static let files = BlockingCallQueue(label: "refresh-worker.files")
+
+    private let queue: DispatchQueue
+
+    init(label: String) {
+        queue = DispatchQueue(label: label)
+    }
+
+    /// Runs calls one at a time, in the order of the calls to this function.
+    func run<Answer: Sendable>(_ body: @escaping @Sendable () throws -> Answer) async throws -> Answer {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result { try body() }) }
+        }
+    }
+}

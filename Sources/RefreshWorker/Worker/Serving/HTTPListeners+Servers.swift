@@ -1,0 +1,66 @@
+import HTTPServer
+
+/// The settings of the servers.
+extension HTTPListeners {
+    private static let maximumConnectionsOfAddress = 256
+    /// The descriptors that the worker itself needs at most: the database, logs, the threads' own, and 64 connections
+    /// to Google.
+    private static let descriptorsOfWorker = 128
+    /// Ten thousand idle public clients must not lock out other clients.
+    private static let maximumPublic = 20_000
+    private static let maximumInternal = 4096
+    private static let minimumConnections = 16
+
+    /// Returns the number of connections each listener can hold with a limit of descriptors, so that public clients
+    /// leave some for the worker itself.
+    static func connectionLimits(openFiles: Int) -> (ofPublic: Int, ofInternal: Int) {
+        let spare = openFiles - descriptorsOfWorker
+        let ofInternal = min(max(spare / 4, minimumConnections), maximumInternal)
+        return (min(max(spare - ofInternal, minimumConnections), maximumPublic), ofInternal)
+    }
+
+    /// Returns the settings of the public listener, with its socket open.
+    static func publicServer(
+        at address: ListenAddress,
+        _ configuration: Configuration
+    ) throws -> HTTPServer.Configuration {
+        var server = HTTPServer.Configuration(listen: address)
+        server.maximumConnections = connectionLimits(openFiles: try HTTPServer.raiseOpenFileLimit()).ofPublic
+        server.maximumConnectionsPerAddress = maximumConnectionsOfAddress
+        // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the longest.
+        server.limits.headBytes = 16_384
+        server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
+        try openSocket(of: &server)
+        return server
+    }
+
+    private static func openSocket(of server: inout HTTPServer.Configuration) throws {
+        do throws(HTTPServerError) {
+            try server.openSocket()
+        } catch {
+            throw CommandError(cannotListen: error)
+        }
+    }
+
+    /// Returns the settings of the internal listener at one of its addresses, which share the connections, with its
+    /// socket open.
+    static func internalServer(
+        at address: ListenAddress,
+        certificate: ServerCertificate?,
+        shareOf addresses: Int
+    ) throws -> HTTPServer.Configuration {
+        var server = HTTPServer.Configuration(listen: address)
+        server.certificate = certificate
+        // Many functions of one service can share an address. Those on this machine always do.
+        if certificate != nil { server.maximumConnectionsPerAddress = maximumConnectionsOfAddress }
+        // A client stays with the thread that accepted it, and one thread might get many: with more threads than
+        // processors, no processor stays idle.
+        server.threads = 4
+        let limit = connectionLimits(openFiles: try HTTPServer.raiseOpenFileLimit()).ofInternal
+        server.maximumConnections = max(1, limit / addresses)
+        // The user's own services do not send cookies, and a larger head slows down every answer.
+        server.limits.headBytes = 8192
+        try openSocket(of: &server)
+        return server
+    }
+}
