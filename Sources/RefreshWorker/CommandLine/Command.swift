@@ -1,6 +1,3 @@
-import Base
-import Storage
-
 /// A command of the program: its arguments, its help, and what it does.
 ///
 ///     extension Command {
@@ -55,79 +52,5 @@ struct Command: Sendable {
     /// The command and all commands below it.
     var tree: [Command] {
         [self] + subcommands.flatMap(\.tree)
-    }
-}
-
-extension CommandContext {
-    func run(_ arguments: CommandArguments) async throws -> ExitCode {
-        guard arguments.text == nil, let run = arguments.command.run else {
-            Output.standard.write(arguments.text ?? "")
-            return .success
-        }
-        do {
-            return try await run(arguments, self)
-        } catch let error as StoreError {
-            throw await Self.confirmed(error)
-        }
-    }
-
-    /// `true` if the result is for a terminal whose user has not refused colours.
-    var printsColours: Bool {
-        let isPlain = !(inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
-        return Output.standard.isTerminal && !isPlain
-    }
-
-    /// Prints the result of a command: one JSON object with `--json`, otherwise a text.
-    func answer(_ text: @autoclosure () -> String, json write: (inout JSONLine) -> Void) {
-        guard printsJSON else { return Output.standard.line(text()) }
-        var line = JSONLine()
-        write(&line)
-        Output.standard.line(line.bytes)
-    }
-}
-
-/// A word that a command needs after its name.
-struct OperandSpecification: Sendable {
-    let placeholder: String
-    let summary: String
-    /// The limit of the value in bytes.
-    let maximumLength: Int
-    /// `true` if a flag can replace the operand, which ``Command/check`` decides.
-    var isOptional = false
-
-    static func user(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
-        OperandSpecification(placeholder: "USER", summary: summary, maximumLength: 1024, isOptional: isOptional)
-    }
-
-    static func file(_ summary: String) -> OperandSpecification {
-        OperandSpecification(placeholder: "FILE", summary: summary, maximumLength: InputText.maximumLength)
-    }
-
-    static func service(_ summary: String) -> OperandSpecification {
-        OperandSpecification(placeholder: "SERVICE", summary: summary, maximumLength: 64)
-    }
-
-    static func keyID(_ summary: String) -> OperandSpecification {
-        OperandSpecification(placeholder: "ID", summary: summary, maximumLength: 128)
-    }
-
-    /// Returns the reason why a value is invalid.
-    func problem(with value: String) -> String? {
-        guard !value.isEmpty else { return "\(placeholder) is empty" }
-        guard value.utf8.count <= maximumLength else {
-            return "\(placeholder) has \(value.utf8.count) bytes; at most \(maximumLength) are allowed"
-        }
-        guard !value.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-            return "\(placeholder) contains control characters"
-        }
-        return nil
-    }
-}
-
-extension [ExitCode] {
-    /// Returns the codes of every command that opens the database, and the others of a command, in their order.
-    static func ofDatabase(_ others: ExitCode...) -> [ExitCode] {
-        let usual: [ExitCode] = [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
-        return (usual + others).sorted { $0.rawValue < $1.rawValue }
     }
 }

@@ -1,5 +1,4 @@
 import Base
-import Scheduler
 import Storage
 
 extension Command {
@@ -170,66 +169,6 @@ extension CommandError {
         switch error.code {
         case .cannotOpen, .readOnly: self.init(.cannotCreate, error.message)
         default: self.init(error as any Error)
-        }
-    }
-}
-
-extension Command {
-    /// `results recover FILE`: stores the results of a spill file.
-    static let recoverResults = Command(
-        words: ["results", "recover"],
-        summary: "store the results of a spill file in the configured database",
-        discussion: """
-            Use it for a spill file that was set aside, or that is next to a database that was moved elsewhere. \
-            Results that are stored already, or that are out of date, have no effect. The file is removed when all of \
-            its results have been stored, and kept otherwise.
-            """,
-        operands: [.file("the spill file")],
-        options: [.jsonObject],
-        settings: [.config, .database, .keyFile, .logLevel],
-        examples: [
-            """
-            refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \
-            --database postgres:///grants
-            """: "after the database was moved while a worker was suspended"
-        ],
-        exitCodes: .ofDatabase(.badData, .inputUnreadable)
-    ) { arguments, context in
-        let path = arguments.operand
-        guard context.inputs.files.exists(path) else {
-            throw CommandError(.inputUnreadable, "\(path) does not exist, or cannot be reached")
-        }
-        let vault = try context.openVault()
-        let store = try await context.openExistingStore(for: .changing)
-        /// The numbers are unknown if the opening of the database has stored the results.
-        func answer(_ text: String, _ summary: ResultRecovery? = nil) {
-            context.answer(text) { line in
-                line.field("file", path)
-                line.fieldOrNull("stored", summary?.stored)
-                line.fieldOrNull("outdated", summary?.outdated)
-                line.fieldOrNull("unknown", summary?.unknown)
-            }
-        }
-        return try await CommandContext.using(store) {
-            guard context.inputs.files.exists(path) else {
-                answer("everything in \(path) was stored when the database was opened")
-                return .success
-            }
-            guard let (summary, problem, _) = try await context.recover(path, into: store, vault) else {
-                throw CommandError(.leftForLater, "\(path) is in use by another process: try again when it has ended")
-            }
-            if let problem {
-                throw CommandError(
-                    .badData,
-                    "\(path) could not be recovered completely: \(problem). \(summary.sentence); the file was not removed"
-                )
-            }
-            guard summary != ResultRecovery() else {
-                throw CommandError(.badData, "\(path) contains no results, and was not removed")
-            }
-            try SpillFile.remove(path)
-            answer("\(summary.sentence); \(path) is removed", summary)
-            return .success
         }
     }
 }

@@ -46,3 +46,11 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         }
     }
 }
+
+extension [ExitCode] {
+    /// Returns the codes of every command that opens the database, and the others of a command, in their order.
+    static func ofDatabase(_ others: ExitCode...) -> [ExitCode] {
+        let usual: [ExitCode] = [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+        return (usual + others).sorted { $0.rawValue < $1.rawValue }
+    }
+}

@@ -1,0 +1,3 @@
+extension Duration {
+    var magnitude: Duration { self < .zero ? .zero - self : self }
+}

@@ -1,0 +1,56 @@
+import Base
+import Crypto
+
+/// The keys of a ring by id and role, without their material: enough for every decision about them.
+struct KeyRingSummary: Equatable, Sendable {
+    enum Role: String, Sendable {
+        case seals
+        case opens
+        /// Opens tokens as well, but does not seal until every worker holds it.
+        case pending
+        /// Opens tokens for one more day, and does not seal.
+        case retired
+    }
+
+    struct Entry: Equatable, Sendable {
+        let id: KeyID
+        let role: Role
+        var retiredAt: Timestamp?
+
+        /// The time from which a retired key can leave the file: results that it sealed have been stored or lost by
+        /// then.
+        var removableAt: Timestamp? { retiredAt.map { $0 + .seconds(24 * 3600) } }
+    }
+
+    /// The keys in the order of the ring's file.
+    let entries: [Entry]
+    let sealingKeyID: KeyID
+
+    func role(of id: KeyID) -> Role? { entries.first { $0.id == id }?.role }
+
+    /// Retired keys that can leave the file.
+    func expired(at now: Timestamp) -> [KeyID] {
+        entries.filter { entry in entry.removableAt.map { $0 <= now } ?? false }.map(\.id)
+    }
+
+    /// The key that the next rotation activates.
+    var firstPending: KeyID? { entries.first { $0.role == .pending }?.id }
+
+    /// Keys that seal stored tokens but are missing in the ring: those tokens cannot be opened.
+    func missingKeys(of keysInUse: [KeyID: Int]) -> [KeyID] {
+        keysInUse.keys.filter { role(of: $0) == nil }.sorted()
+    }
+}
+
+extension KeyRingSummary {
+    init(_ ring: KeyRing) {
+        let entries = ring.keys.map { key in
+            switch key.role {
+            case .active: Entry(id: key.id, role: key.id == ring.sealingKeyID ? .seals : .opens)
+            case .pending: Entry(id: key.id, role: .pending)
+            case .retired(let since): Entry(id: key.id, role: .retired, retiredAt: since)
+            }
+        }
+        self.init(entries: entries, sealingKeyID: ring.sealingKeyID)
+    }
+}

@@ -1,0 +1,70 @@
+import Base
+import Routes
+import Storage
+
+extension Command {
+    /// `users delete USER`: deletes a user here, and ends the user's grant at Google.
+    static let deleteUser = Command(
+        words: ["users", "delete"],
+        summary: "delete a user: sessions, grant and data, here and at Google",
+        discussion: """
+            Does the same as the app's route DELETE /v1/user/me: it ends the user's sessions, revokes the grant at \
+            Google, deletes the user's data and puts the notice user.deleted into the outbox if --notice-url is \
+            configured. Only the id is kept, and refused for a day, or for as long as a token that names it is \
+            accepted. This cannot be undone.
+
+            If another stored grant has the same Google account, and a client of the same Cloud project, nothing is \
+            revoked at Google, because that would end the other grant too. On a terminal it asks before. SIGTERM and \
+            SIGINT stop it without waiting for Google's answer; a running worker revokes the grant later.
+            """,
+        operands: [.user("the user to delete")],
+        options: [.dryRun, .yes, .json],
+        settings: [
+            .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .noticeURL, .caFile,
+            .logLevel,
+        ],
+        examples: [
+            "refresh-worker users delete alice --dry-run": "what would be deleted?",
+            "refresh-worker users delete alice": "delete alice at alice's request",
+        ],
+        exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
+    ) { arguments, context in
+        let id = arguments.operand
+        let store = try await context.openExistingStore(for: .changing)
+        let now = context.time.now
+        @Sendable func sessions(_ deletion: AccountDeletion) -> String { deletion.endedSessions.counted("session") }
+        @Sendable func plan(_ deletion: AccountDeletion) -> String {
+            let grant = deletion.plannedEnd.map { ", and end the grant here\($0.planClause)" } ?? ""
+            return "delete user \(DisplayedText(id)) and \(sessions(deletion))\(grant)"
+        }
+        let missing = CommandError(unknownUser: id)
+        let (outcome, isStored) = try await context.change(store, arguments, of: id, missing: missing, plan: plan) {
+            try AccountDeletion.delete(user: id, in: $0, at: now)
+        }
+        guard isStored else {
+            context.answer("would \(plan(outcome))") { outcome.write(to: &$0, ofUser: id, outcome.plannedEnd) }
+            return .success
+        }
+        func print(_ end: RevocationEnd?) {
+            let grant = end.map { "the grant is disconnected here\($0.clause)" } ?? "there was no grant"
+            context.answer("deleted user \(DisplayedText(id)) and \(sessions(outcome)); \(grant)") { line in
+                outcome.write(to: &line, ofUser: id, end)
+            }
+        }
+        guard outcome.grant != nil else {
+            await store.close()
+            print(nil)
+            return .success
+        }
+        do {
+            let (end, code) = try await context.finishRevocation(of: id, isShared: outcome.isShared, in: store)
+            print(end)
+            return code
+        } catch {
+            // The user is deleted, whatever prevents the revocation.
+            await store.close()
+            print(.pending)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import Base
+import Storage
+
+extension Command {
+    /// `users show USER`: prints what is stored about a user, and the state of the user's grant.
+    static let showUser = Command(
+        words: ["users", "show"],
+        summary: "show a user's data and the state of the user's grant",
+        discussion: "Shows what is stored about the user, never a token. grants show has more about the grant.",
+        operands: [.user("the user to show")],
+        options: [.json],
+        settings: [.config, .database, .logLevel],
+        examples: ["refresh-worker users show alice": "who is alice?"],
+        exitCodes: .ofDatabase(.unknownUser)
+    ) { arguments, context in
+        let id = arguments.operand
+        let (user, grant) = try await context.withExistingStore(for: .reading) { store in
+            guard let user = try await store.user(id) else { throw CommandError(unknownUser: id) }
+            return (user, try await store.grant(ofUser: id))
+        }
+        let lines = user.lines(with: grant, at: context.time.now)
+        context.answer(lines.joined(separator: "\n")) { user.write(with: grant, to: &$0) }
+        return .success
+    }
+}
+
+extension CommandError {
+    init(unknownUser id: String) {
+        self.init(.unknownUser, "no user \(DisplayedText(id)) is stored, or the user was deleted")
+    }
+}
