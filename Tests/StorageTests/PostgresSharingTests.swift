@@ -68,7 +68,7 @@ struct PostgresSharingTests {
             let after = try await PostgresStore.open(
                 url: url,
                 keepsNotices: true,
-                leaseClock: ManualTime(sinceBoot: instant + (.zero - step))
+                leaseClock: ManualTime(sinceBoot: instant - step)
             )
             try await body(before, after)
             await before.close()

@@ -76,7 +76,7 @@ final class LateReading: TimeSource {
             defer { lag = .zero }
             return lag
         }
-        return time.sinceBoot + (.zero - late)
+        return time.sinceBoot - late
     }
 
     func sleep(for span: Duration) async throws(CancellationError) { try await time.sleep(for: span) }

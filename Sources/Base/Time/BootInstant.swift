@@ -12,6 +12,10 @@ package struct BootInstant: Hashable, Comparable, Sendable, Codable {
         BootInstant(milliseconds: instant.milliseconds + span.wholeMilliseconds)
     }
 
+    package static func - (instant: BootInstant, span: Duration) -> BootInstant {
+        BootInstant(milliseconds: instant.milliseconds - span.wholeMilliseconds)
+    }
+
     package static func - (left: BootInstant, right: BootInstant) -> Duration {
         .milliseconds(left.milliseconds - right.milliseconds)
     }

@@ -60,7 +60,7 @@ struct RefreshDispatcher: Sendable {
             let latency = time.sinceBoot - sentAt
             // An answer later than any deadline waited in its socket for an unknown time while the process was
             // suspended: the token's lifetime is counted from the time of the request.
-            let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
+            let receivedAt = latency > leaseNeededToSend ? time.now - latency : time.now
             let add = { @Sendable (response: RawRefreshResponse) in
                 committer.add(
                     PendingResult(refresh: refresh) { () throws(CryptoError) in

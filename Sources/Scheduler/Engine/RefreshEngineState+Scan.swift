@@ -64,7 +64,7 @@ extension RefreshEngineState {
     /// Only a worker that is not behind with its own share takes overdue grants of other workers: otherwise all workers
     /// that are behind would compete for the same grants.
     private mutating func take(_ page: [DueEntry], of client: String, at now: Timestamp) -> ArraySlice<DueEntry> {
-        let dueBefore = now + (.zero - Self.otherShareDelay)
+        let dueBefore = now - Self.otherShareDelay
         var free = Self.maximumQueue - (gates[client]?.queue.count ?? 0)
         let isBehind =
             free < Self.maximumQueue / 2

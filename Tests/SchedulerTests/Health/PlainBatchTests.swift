@@ -31,7 +31,7 @@ struct PlainBatchTests {
         readAgo span: Duration? = .seconds(1)
     ) -> [FinishedRefresh]? {
         var batches = PlainBatches()
-        if let span { batches.healthWasRead(of: ["client"], at: instant + (.zero - span)) }
+        if let span { batches.healthWasRead(of: ["client"], at: instant - span) }
         return batches.decide(
             batch.map { refresh, answer in
                 (refresh, RefreshResult(attempt: refresh.attempt, answer: answer, clientSecret: .init(rawValue: 5)))

@@ -116,7 +116,7 @@ struct DueAfterRefreshTests {
             let isQuick = lastRefreshAt.map { DuePolicy.isQuick(after: now - $0, lifetime: lifetime) } ?? false
             quickRefreshes = isQuick ? quickRefreshes + 1 : 0
             lastRefreshAt = now
-            let obtainedAt = now + (.zero - age)
+            let obtainedAt = now - age
             return DuePolicy.due(
                 obtainedAt: obtainedAt,
                 expiresAt: obtainedAt + lifetime,

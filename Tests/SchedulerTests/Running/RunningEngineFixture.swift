@@ -93,7 +93,7 @@ struct RunningEngineFixture {
                     clientID: client,
                     refreshToken: try vault.seal(refreshToken: Secret("refresh"), for: id)
                 ),
-                dueAt: time.now + (.zero - span),
+                dueAt: time.now - span,
                 at: time.now
             ).grant
         }

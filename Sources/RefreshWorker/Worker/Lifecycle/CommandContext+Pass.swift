@@ -16,7 +16,7 @@ extension CommandContext {
         let started = time.sinceBoot
         let stopDeadline = min(configuration.stopDeadline, Self.maximumStop)
         let closing = started + (Self.maximumPass - WorkerParts.timeToClose - .seconds(1))
-        let stopping = closing + (.zero - stopDeadline - RefreshEngine.maximumOverrun)
+        let stopping = closing - stopDeadline - RefreshEngine.maximumOverrun
         let vault = try openVault()
         let store = try await openStore()
         let worker = try WorkerParts(self, store: store, vault: vault)

@@ -109,7 +109,7 @@ extension HTTPListeners {
             phase: phase,
             time: context.time,
             stalledLoops: {
-                loops.stalled(since: context.time.sinceBoot + (.zero - maximumIteration)).map(\.rawValue)
+                loops.stalled(since: context.time.sinceBoot - maximumIteration).map(\.rawValue)
             },
             certificateExpiry: certificateExpiry,
             observe: { process, includesSlowParts in

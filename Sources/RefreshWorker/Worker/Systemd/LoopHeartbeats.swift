@@ -61,6 +61,6 @@ extension LoopHeartbeats {
     /// A loop counts as running if it completed an iteration within the interval, or within 20 s if the interval is
     /// shorter.
     func stalled(within interval: Duration) -> [Loop] {
-        stalled(since: time.sinceBoot + (.zero - max(interval, Self.minimumTimeout)))
+        stalled(since: time.sinceBoot - max(interval, Self.minimumTimeout))
     }
 }
