@@ -65,8 +65,8 @@ struct StartedWorker {
         self.root = root
         self.worker = worker
         let tokens = try worker.context.openAppTokens(store: worker.store)
-        dependencies = HTTPListeners.routeDependencies(worker, worker.http, tokens)
-        reader = HTTPListeners.securityEventReader(worker.context, worker.http)
+        dependencies = HTTPListeners.routeDependencies(worker, lookups: worker.http, tokens: tokens)
+        reader = HTTPListeners.securityEventReader(worker.context, lookups: worker.http)
     }
 
     /// Returns the value of a setting in each part that uses it; a new setting does not compile without its parts.
@@ -106,7 +106,7 @@ struct StartedWorker {
         case .stopDeadline: return ["\(configuration.stopDeadline)"]
         case .forgetEndedAfter: return [configuration.forgetEndedAfter.map { "\($0)" } ?? "never"]
         case .runOnce: return ["\(configuration.runsOnce)"]
-        case .listen: return [worker.listeners?.publicServer == nil ? "closed" : "listens"]
+        case .listen: return [worker.listeners?.publicListener == nil ? "closed" : "listens"]
         case .listenInternal: return [try names(ending: ".sock")]
         case .internalCertificate, .internalKey, .jwtSecretFile, .servicesFile, .noticeSecretFile: return ["readable"]
         case .internalMetrics: return ["\(HTTPListeners.exposure(configuration, hasTLS: true))"]
@@ -114,7 +114,7 @@ struct StartedWorker {
             let attributes = try FileManager.default.attributesOfItem(atPath: root + "/internal.sock")
             return [String((attributes[.posixPermissions] as? Int ?? 0) & 0o777, radix: 8)]
         case .trustedProxy:
-            let proxies = worker.listeners?.publicServer?.trustedProxies ?? .none
+            let proxies = worker.listeners?.publicListener?.server.trustedProxies ?? .none
             let blocks = Mirror(reflecting: proxies).descendant("blocks").map { Mirror(reflecting: $0).children.count }
             return ["\(blocks ?? 0) proxy"]
         case .googleCallsPerMinute:

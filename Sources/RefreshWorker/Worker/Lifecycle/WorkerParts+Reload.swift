@@ -39,10 +39,11 @@ extension WorkerParts {
             try configuration.checkServing(environment: context.inputs.environment)
         }
         let clientSecrets = try CommandContext.clientSecrets(of: next)
-        let listenerFiles = try listeners?.readFiles(context)
+        let internalListener = listeners?.internalListener
+        let listenerFiles = try internalListener?.readFiles(context)
         try await heartbeat.report()
         // Nothing below can fail.
-        if let listenerFiles { listeners?.apply(listenerFiles) }
+        if let listenerFiles { internalListener?.apply(listenerFiles) }
         context.current.value = next
         context.warn(about: clientSecrets)
         for group in Setting.ReloadGroup.allCases {

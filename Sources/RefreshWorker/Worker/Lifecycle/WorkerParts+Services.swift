@@ -42,8 +42,8 @@ extension WorkerParts {
         var services: [Service] = [
             { await engine.run { loopHeartbeats.record(.scan) } },
             monitorHTTP, database.run, keepReserve, cleanUp, compareTally, summarise,
-            { await listeners?.certificate?.checkRepeatedly() },
-            { await listeners?.monitoring?.run() },
+            { await listeners?.internalListener?.certificate?.checkRepeatedly() },
+            { await listeners?.internalListener?.monitoring.run() },
         ]
         if let server = store as? PostgresStore {
             // Changes by other workers' apps. The scan would find them too, but later.

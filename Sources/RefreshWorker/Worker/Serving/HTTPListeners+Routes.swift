@@ -11,20 +11,20 @@ extension HTTPListeners {
     /// Returns the app's routes, Google's security events, and the two probes of a load balancer.
     static func publicRouter(
         _ worker: WorkerParts,
-        _ lookups: HTTPClient,
-        _ tokens: AppTokens,
-        _ exchanges: CodeExchanges?,
+        lookups: HTTPClient,
+        tokens: AppTokens,
+        exchanges: CodeExchanges,
         probes: MonitoringHandler
-    ) throws -> Router {
-        let events = securityEventReader(worker.context, lookups)
+    ) -> Router {
+        let events = securityEventReader(worker.context, lookups: lookups)
         return PublicRoutes(
-            routeDependencies(worker, lookups, tokens, exchanges),
+            routeDependencies(worker, lookups: lookups, tokens: tokens, exchanges: exchanges),
             verify: { body throws(SecurityEventError) in try await events.read(body) },
             monitoring: probes
         ).router
     }
 
-    static func securityEventReader(_ context: CommandContext, _ lookups: HTTPClient) -> SecurityEventReader {
+    static func securityEventReader(_ context: CommandContext, lookups: HTTPClient) -> SecurityEventReader {
         SecurityEventReader(
             keys: KeySetCache(
                 .configuration(context.configuration.securityEventsEndpoint),
@@ -57,9 +57,9 @@ extension HTTPListeners {
 
     static func routeDependencies(
         _ worker: WorkerParts,
-        _ lookups: HTTPClient,
-        _ tokens: AppTokens,
-        _ exchanges: CodeExchanges? = nil
+        lookups: HTTPClient,
+        tokens: AppTokens,
+        exchanges: CodeExchanges? = nil
     ) -> RouteDependencies {
         let context = worker.context
         let configuration = context.configuration
@@ -116,38 +116,5 @@ extension HTTPListeners {
                 try await context.statusSnapshot(from: store, of: process, includesSlowParts: includesSlowParts)
             }
         )
-    }
-
-    static func open(
-        _ configuration: HTTPServer.Configuration,
-        _ router: Router,
-        refusalHandler: @escaping HTTPServer.RefusalHandler,
-        _ worker: WorkerParts
-    ) throws -> HTTPServer {
-        let diagnostics = worker.context.diagnostics
-        let counters = worker.counters.lifetime
-        do throws(HTTPServerError) {
-            return try HTTPServer(
-                configuration: configuration,
-                time: worker.context.time,
-                random: worker.context.random,
-                log: { summary in
-                    counters.recordRequest(route: summary.route, status: summary.status)
-                    diagnostics.debug(
-                        "request",
-                        [
-                            "id": summary.id, "method": summary.method, "route": summary.route,
-                            "status": "\(summary.status)", "milliseconds": "\(summary.duration.wholeMilliseconds)",
-                            "bytes": "\(summary.bytes)", "address": summary.address,
-                        ]
-                    )
-                },
-                immediateHandler: { router.immediateReply($0) },
-                refusalHandler: refusalHandler,
-                handler: { await router.answer($0) }
-            )
-        } catch {
-            throw CommandError(cannotListen: error)
-        }
     }
 }

@@ -1,4 +1,13 @@
+import Base
 import HTTPServer
+import Scheduler
+import Telemetry
+
+/// The numbers of connections that the listeners can hold.
+struct ConnectionLimits: Equatable {
+    let ofPublic: Int
+    let ofInternal: Int
+}
 
 /// The settings of the servers.
 extension HTTPListeners {
@@ -13,10 +22,11 @@ extension HTTPListeners {
 
     /// Returns the number of connections each listener can hold with a limit of descriptors, so that public clients
     /// leave some for the worker itself.
-    static func connectionLimits(openFiles: Int) -> (ofPublic: Int, ofInternal: Int) {
+    static func connectionLimits(openFiles: Int) -> ConnectionLimits {
         let spare = openFiles - descriptorsOfWorker
-        let ofInternal = min(max(spare / 4, minimumConnections), maximumInternal)
-        return (min(max(spare - ofInternal, minimumConnections), maximumPublic), ofInternal)
+        let ofInternal = (spare / 4).clamped(to: minimumConnections...maximumInternal)
+        let ofPublic = (spare - ofInternal).clamped(to: minimumConnections...maximumPublic)
+        return ConnectionLimits(ofPublic: ofPublic, ofInternal: ofInternal)
     }
 
     /// Returns the settings of the public listener, with its socket open.
@@ -62,5 +72,39 @@ extension HTTPListeners {
         server.limits.headBytes = 8192
         try openSocket(of: &server)
         return server
+    }
+
+    /// Starts a server, which logs and counts its requests.
+    static func open(
+        _ configuration: HTTPServer.Configuration,
+        router: Router,
+        refusalHandler: @escaping HTTPServer.RefusalHandler,
+        of worker: WorkerParts
+    ) throws -> HTTPServer {
+        let diagnostics = worker.context.diagnostics
+        let counters = worker.counters.lifetime
+        do throws(HTTPServerError) {
+            return try HTTPServer(
+                configuration: configuration,
+                time: worker.context.time,
+                random: worker.context.random,
+                log: { summary in
+                    counters.recordRequest(route: summary.route, status: summary.status)
+                    diagnostics.debug(
+                        "request",
+                        [
+                            "id": summary.id, "method": summary.method, "route": summary.route,
+                            "status": "\(summary.status)", "milliseconds": "\(summary.duration.wholeMilliseconds)",
+                            "bytes": "\(summary.bytes)", "address": summary.address,
+                        ]
+                    )
+                },
+                immediateHandler: { router.immediateReply($0) },
+                refusalHandler: refusalHandler,
+                handler: { await router.answer($0) }
+            )
+        } catch {
+            throw CommandError(cannotListen: error)
+        }
     }
 }
