@@ -6,7 +6,7 @@ package enum OpenSSL {
     ///
     /// It empties the thread's error queue, because the next TLS call on the same thread would report leftover errors
     /// as its own (https://docs.openssl.org/3.0/man3/SSL_get_error/).
-    static func check(_ call: String, _ result: Int32) throws(CryptoError) {
+    static func check(_ call: String, result: Int32) throws(CryptoError) {
         guard result != 1 else { return }
         let code = ERR_get_error()
         ERR_clear_error()
@@ -16,7 +16,7 @@ package enum OpenSSL {
     /// Returns `true` if the call returned 1, for callers that treat every other result the same, such as a bad
     /// signature.
     ///
-    /// It empties the thread's error queue, like ``check(_:_:)``. It ends the process if memory was refused, because a
+    /// It empties the thread's error queue, like ``check(_:result:)``. It ends the process if memory was refused, because a
     /// signature would count as bad.
     static func isSuccess(_ result: Int32) -> Bool {
         guard result != 1 else { return true }
@@ -38,7 +38,7 @@ package enum OpenSSL {
             let part = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[range])
             return unsafe RAND_bytes(part.assumingMemoryBound(to: UInt8.self).baseAddress, Int32(part.count))
         }
-        try check("RAND_bytes", result)
+        try check("RAND_bytes", result: result)
     }
 }
 

@@ -32,7 +32,7 @@ extension Secret {
         do throws(SystemCallError) {
             whole = try content()
         } catch {
-            throw FileError(unreadable: source, error)
+            throw FileError(unreadable: source, because: error)
         }
         guard let whole else {
             throw FileError("\(source) is longer than the \(limit) bytes that a secret can have")
@@ -50,7 +50,7 @@ extension Secret {
             status = try file.status()
             content = status.isRegular ? try file.read(limit: limit) : nil
         } catch {
-            throw FileError(unreadable: path, error)
+            throw FileError(unreadable: path, because: error)
         }
         guard status.isRegular else { throw FileError("\(path) is not a regular file") }
         guard status.permissions & 0o027 == 0 else {
@@ -65,7 +65,7 @@ extension Secret {
 }
 
 extension FileError {
-    fileprivate init(unreadable source: String, _ error: SystemCallError) {
+    fileprivate init(unreadable source: String, because error: SystemCallError) {
         let advice = error.code == EACCES ? FileOwner.advice(onDenied: source) : ""
         self.init("\(source) cannot be read: \(error)\(advice)", .system(error.code))
     }

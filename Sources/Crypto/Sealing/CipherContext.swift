@@ -66,7 +66,7 @@ struct CipherContext: ~Copyable {
             }
         }
         do throws(CryptoError) {
-            try OpenSSL.check("EVP_CipherInit_ex", result)
+            try OpenSSL.check("EVP_CipherInit_ex", result: result)
         } catch {
             unsafe EVP_CIPHER_CTX_free(context)
             throw error
@@ -98,7 +98,7 @@ struct CipherContext: ~Copyable {
     /// Finishes the encryption and writes the tag.
     private func writeTag(into output: inout MutableRawSpan, at offset: Int) throws(CryptoError) {
         precondition((0...output.byteCount - Self.tagLength).contains(offset))
-        try OpenSSL.check("EVP_CipherFinal_ex", finish())
+        try OpenSSL.check("EVP_CipherFinal_ex", result: finish())
         let result = unsafe output.withUnsafeMutableBytes { output in
             unsafe EVP_CIPHER_CTX_ctrl(
                 context,
@@ -107,7 +107,7 @@ struct CipherContext: ~Copyable {
                 UnsafeMutableRawBufferPointer(rebasing: output[offset...]).baseAddress
             )
         }
-        try OpenSSL.check("EVP_CTRL_AEAD_GET_TAG", result)
+        try OpenSSL.check("EVP_CTRL_AEAD_GET_TAG", result: result)
     }
 
     /// Finishes the decryption, and returns `true` if the tag matches the message, the key and the nonce.
@@ -122,7 +122,7 @@ struct CipherContext: ~Copyable {
                 UnsafeMutableRawPointer(mutating: tag.baseAddress)
             )
         }
-        try OpenSSL.check("EVP_CTRL_AEAD_SET_TAG", result)
+        try OpenSSL.check("EVP_CTRL_AEAD_SET_TAG", result: result)
         guard finish() != 1 else { return true }
         ERR_clear_error()
         return false
@@ -142,7 +142,7 @@ struct CipherContext: ~Copyable {
                 length
             )
         }
-        try OpenSSL.check("EVP_CipherUpdate", result)
+        try OpenSSL.check("EVP_CipherUpdate", result: result)
     }
 
     /// Finishes the operation.

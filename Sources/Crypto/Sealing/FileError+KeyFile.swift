@@ -17,7 +17,7 @@ extension FileError {
         self.init(keyFile: path, line: line, "key \(id) is in the file twice: remove one of the two lines")
     }
 
-    init(keyFile path: String, _ error: SystemCallError) {
+    init(keyFile path: String, because error: SystemCallError) {
         self.init(keyFile: path, "cannot be used: \(error)", .system(error.code))
     }
 }

@@ -2,10 +2,22 @@ import Base
 
 /// The text of a key ring's file: comments and keys, one per line, in order.
 struct KeyRingDocument {
-    /// A key with its line, or a comment or empty line as it is.
-    ///
-    /// Both are secret: a comment can be a former key.
-    typealias Line = (text: Secret, key: SealingKey?)
+    /// A key with its line, or a comment or an empty line as it is. Both are secret, because a comment can be a former
+    /// key.
+    struct Line {
+        let text: Secret
+        let key: SealingKey?
+
+        init(_ key: SealingKey) {
+            text = key.line
+            self.key = key
+        }
+
+        init(comment text: Secret) {
+            self.text = text
+            key = nil
+        }
+    }
 
     /// The path of the file, for errors.
     private let path: String
@@ -16,10 +28,10 @@ struct KeyRingDocument {
     init(key: SealingKey, path: String) throws(FileError) {
         self.path = path
         lines = [
-            (Secret("# The keys of refresh-worker. Anyone who reads them can open every stored token;"), nil),
-            (Secret("# without them every stored token is lost. One key per line: id, key,"), nil),
-            (Secret("# and \"pending\" before it is used or \"retired\" and the time after that."), nil),
-            (key.line, key),
+            Line(comment: Secret("# The keys of refresh-worker. Anyone who reads them can open every stored token;")),
+            Line(comment: Secret("# without them every stored token is lost. One key per line: id, key,")),
+            Line(comment: Secret("# and \"pending\" before it is used or \"retired\" and the time after that.")),
+            Line(key),
         ]
         ring = try KeyRing(keys: [key], path: path)
     }
@@ -37,7 +49,7 @@ struct KeyRingDocument {
 
     /// Adds a key after all others.
     mutating func append(_ key: SealingKey) throws(FileError) {
-        try replaceLines(with: lines + [(key.line, key)])
+        try replaceLines(with: lines + [Line(key)])
     }
 
     /// Retires a key: it opens but never seals again.
@@ -48,7 +60,7 @@ struct KeyRingDocument {
         if case .retired(let since) = key.role, since <= now { return }
         let retired = SealingKey(id: id, material: key.material, role: .retired(since: now))
         var lines = lines
-        lines[index] = (retired.line, retired)
+        lines[index] = Line(retired)
         try replaceLines(with: lines)
     }
 
@@ -58,7 +70,8 @@ struct KeyRingDocument {
         let promoted = SealingKey(id: id, material: key.material, role: .active)
         var lines = lines
         lines.remove(at: index)
-        lines.insert((promoted.line, promoted), at: lines.firstIndex { $0.key != nil } ?? lines.endIndex)
+        let first = lines.firstIndex { $0.key != nil } ?? lines.endIndex
+        lines.insert(Line(promoted), at: first)
         try replaceLines(with: lines)
     }
 
@@ -112,10 +125,9 @@ extension KeyRingDocument {
     private static func line(_ span: RawSpan, malformed: (String) -> FileError) throws(FileError) -> Line {
         let words = words(of: span)
         guard let first = words.first, span.byte(at: first.lowerBound) != UInt8(ascii: "#") else {
-            return (Secret(copying: span), nil)
+            return Line(comment: Secret(copying: span))
         }
-        let key = try SealingKey(words: words, of: span, malformed: malformed)
-        return (key.line, key)
+        return Line(try SealingKey(words: words, of: span, malformed: malformed))
     }
 
     /// Returns the ranges of the words between blanks.

@@ -44,7 +44,7 @@ package enum KeyRingFile {
             case ENOENT:
                 let detail = "cannot be created, because its folder does not exist: create the folder first"
                 throw FileError(keyFile: path, detail, .folderMissing)
-            default: throw FileError(keyFile: path, error)
+            default: throw FileError(keyFile: path, because: error)
             }
         }
         return key.id
@@ -166,7 +166,7 @@ extension KeyRingFile {
         do throws(SystemCallError) {
             text = try file.read(limit: maximumSize)
         } catch {
-            throw FileError(keyFile: path, error)
+            throw FileError(keyFile: path, because: error)
         }
         guard let text else { throw tooLarge(path) }
         return try KeyRingDocument(text: text, path: path)
@@ -190,7 +190,7 @@ extension KeyRingFile {
                 )
             case EACCES:
                 throw FileError(keyFile: path, "cannot be read\(FileOwner.advice(onDenied: path))")
-            default: throw FileError(keyFile: path, error)
+            default: throw FileError(keyFile: path, because: error)
             }
         }
     }

@@ -45,15 +45,15 @@ final class KeyHandle: @unchecked Sendable {
             throw .signingFailure(call: "EVP_PKEY_CTX_new_from_name")
         }
         defer { unsafe EVP_PKEY_CTX_free(context) }
-        try require("EVP_PKEY_keygen_init", unsafe EVP_PKEY_keygen_init(context))
-        try require("EVP_PKEY_CTX_set_rsa_keygen_bits", unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, bits))
+        try require("EVP_PKEY_keygen_init", result: unsafe EVP_PKEY_keygen_init(context))
+        try require("EVP_PKEY_CTX_set_rsa_keygen_bits", result: unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, bits))
         var key: OpaquePointer?
-        try require("EVP_PKEY_generate", unsafe EVP_PKEY_generate(context, &key))
+        try require("EVP_PKEY_generate", result: unsafe EVP_PKEY_generate(context, &key))
         guard let key = unsafe key else { throw .signingFailure(call: "EVP_PKEY_generate") }
         return unsafe KeyHandle(key)
     }
 
-    private static func require(_ call: String, _ result: Int32) throws(CryptoError) {
+    private static func require(_ call: String, result: Int32) throws(CryptoError) {
         guard OpenSSL.isSuccess(result) else { throw .signingFailure(call: call) }
     }
 
@@ -69,7 +69,7 @@ final class KeyHandle: @unchecked Sendable {
         guard let file = unsafe BIO_new(BIO_s_secmem()) else { throw .signingFailure(call: "BIO_new") }
         defer { unsafe BIO_free_all(file) }
         let result = unsafe PEM_write_bio_PrivateKey(file, key, nil, nil, 0, nil, nil)
-        try Self.require("PEM_write_bio_PrivateKey", result)
+        try Self.require("PEM_write_bio_PrivateKey", result: result)
         return Secret(capacity: unsafe BIO_ctrl_pending(file)) { buffer in
             let count = unsafe buffer.withUnsafeMutableBytes { buffer in
                 unsafe BIO_read(file, buffer.baseAddress, Int32(buffer.count))
@@ -81,7 +81,7 @@ final class KeyHandle: @unchecked Sendable {
     /// Returns a number of the key, big-endian, without leading zeroes.
     func number(_ parameter: String) throws(CryptoError) -> [UInt8] {
         var number: OpaquePointer?
-        try Self.require("EVP_PKEY_get_bn_param", unsafe EVP_PKEY_get_bn_param(key, parameter, &number))
+        try Self.require("EVP_PKEY_get_bn_param", result: unsafe EVP_PKEY_get_bn_param(key, parameter, &number))
         guard let number = unsafe number else { throw .signingFailure(call: "EVP_PKEY_get_bn_param") }
         defer { unsafe BN_free(number) }
         var bytes = [UInt8](repeating: 0, count: (Int(unsafe BN_num_bits(number)) + 7) / 8)
@@ -97,7 +97,10 @@ final class KeyHandle: @unchecked Sendable {
     func verifies(_ signature: [UInt8], of message: [UInt8]) throws(CryptoError) -> Bool {
         let context = try unsafe Self.newContext()
         defer { unsafe EVP_MD_CTX_free(context) }
-        try Self.require("EVP_DigestVerifyInit", unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key))
+        try Self.require(
+            "EVP_DigestVerifyInit",
+            result: unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key)
+        )
         let result = unsafe EVP_DigestVerify(context, signature, signature.count, message, message.count)
         return OpenSSL.isSuccess(result)
     }
@@ -105,12 +108,12 @@ final class KeyHandle: @unchecked Sendable {
     func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
         let context = try unsafe Self.newContext()
         defer { unsafe EVP_MD_CTX_free(context) }
-        try Self.require("EVP_DigestSignInit", unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key))
+        try Self.require("EVP_DigestSignInit", result: unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key))
         var length = 0
-        try Self.require("EVP_DigestSign", unsafe EVP_DigestSign(context, nil, &length, message, message.count))
+        try Self.require("EVP_DigestSign", result: unsafe EVP_DigestSign(context, nil, &length, message, message.count))
         var signature = [UInt8](repeating: 0, count: length)
         let signed = unsafe EVP_DigestSign(context, &signature, &length, message, message.count)
-        try Self.require("EVP_DigestSign", signed)
+        try Self.require("EVP_DigestSign", result: signed)
         return Array(signature[..<length])
     }
 
