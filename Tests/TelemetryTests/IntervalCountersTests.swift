@@ -17,7 +17,7 @@ struct IntervalCountersTests {
                         let outcome: RefreshOutcome = task < 6 ? .refreshed : .lostLease
                         let latency: Duration? = task < 6 ? .milliseconds(40) : nil
                         let lateness: Duration = .milliseconds(10 * task)
-                        counters.record([(outcome: outcome, lateness: lateness, latency: latency)])
+                        counters.record([CountedRefresh(outcome: outcome, lateness: lateness, latency: latency)])
                     }
                 }
             }

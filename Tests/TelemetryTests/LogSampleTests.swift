@@ -24,7 +24,7 @@ struct LogSampleTests {
 
     private static let plain = RefreshEvent(
         grant: "00000000000000ab",
-        counted: (outcome: .refreshed, lateness: .zero, latency: .milliseconds(1)),
+        counted: CountedRefresh(outcome: .refreshed, lateness: .zero, latency: .milliseconds(1)),
         verdict: "granted",
         reason: "",
         attempt: 1

@@ -15,7 +15,7 @@ enum MetricsSamples {
 
     static let full = RefreshEvent(
         grant: "00000000000000ab",
-        counted: (outcome: .retrying, lateness: .milliseconds(1_200), latency: .milliseconds(80)),
+        counted: CountedRefresh(outcome: .retrying, lateness: .milliseconds(1_200), latency: .milliseconds(80)),
         verdict: "server_error",
         reason: "server_error",
         attempt: 2,
@@ -29,7 +29,7 @@ enum MetricsSamples {
 
     static let short = RefreshEvent(
         grant: "00000000000000ab",
-        counted: (outcome: .lostLease, lateness: .milliseconds(-5), latency: nil),
+        counted: CountedRefresh(outcome: .lostLease, lateness: .milliseconds(-5), latency: nil),
         verdict: "",
         reason: "",
         attempt: 1

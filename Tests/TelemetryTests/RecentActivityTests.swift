@@ -22,7 +22,7 @@ struct RecentActivityTests {
     }
 
     private func record(_ outcomes: RefreshOutcome..., lateness: Duration = .zero) {
-        counters.record(outcomes.map { (outcome: $0, lateness: lateness, latency: nil) })
+        counters.record(outcomes.map { CountedRefresh(outcome: $0, lateness: lateness, latency: nil) })
     }
 
     @Test("are none at first")

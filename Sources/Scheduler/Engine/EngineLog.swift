@@ -202,7 +202,7 @@ extension RefreshEvent {
         let reason = decision.grant?.reason ?? .none
         self.init(
             grant: refresh.grant.id.description,
-            counted: (
+            counted: CountedRefresh(
                 outcome: decision.outcome,
                 lateness: refresh.grant.dueAt.map { now - $0 - (result.latency ?? .zero) } ?? .zero,
                 latency: result.latency

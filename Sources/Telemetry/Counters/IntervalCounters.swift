@@ -7,12 +7,19 @@ package final class IntervalCounters: Sendable {
     /// The totals, which only grow.
     package let lifetime: LifetimeCounters
     private let time: any TimeSource
-    private let state: Mutex<(start: BootInstant, counts: IntervalCounts, activity: RecentActivity)>
+    private let state: Mutex<State>
+
+    private struct State {
+        /// The beginning of the interval.
+        var start: BootInstant
+        var counts = IntervalCounts()
+        var activity = RecentActivity()
+    }
 
     package init(time: any TimeSource) {
         self.time = time
         lifetime = LifetimeCounters(time: time)
-        state = Mutex((time.sinceBoot, IntervalCounts(), RecentActivity()))
+        state = Mutex(State(start: time.sinceBoot))
     }
 
     /// Counts refreshes, of which a number has no line in the metrics log.
@@ -26,7 +33,7 @@ package final class IntervalCounters: Sendable {
                 state.counts.lateness.record(refreshes[index].lateness.wholeMilliseconds)
                 if let latency = refreshes[index].latency { state.counts.latency.record(latency.wholeMilliseconds) }
             }
-            for (outcome, count) in refreshes.outcomes { state.counts.outcomes[outcome, default: 0] += count }
+            for run in refreshes.outcomes { state.counts.outcomes[run.outcome, default: 0] += run.count }
         }
     }
 
@@ -53,7 +60,8 @@ package final class IntervalCounters: Sendable {
         return state.withLock { state in
             var counts = state.counts
             counts.interval = now - state.start
-            (state.start, state.counts) = (now, IntervalCounts())
+            state.start = now
+            state.counts = IntervalCounts()
             return counts
         }
     }

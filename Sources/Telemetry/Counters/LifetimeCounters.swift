@@ -22,7 +22,7 @@ package final class LifetimeCounters: Sendable {
         package var errors = 0
         package var duration = DurationBuckets()
 
-        fileprivate mutating func record(isToken: Bool, _ duration: Duration) {
+        fileprivate mutating func record(isToken: Bool, duration: Duration) {
             if isToken { tokens += 1 } else { errors += 1 }
             self.duration.record(duration)
         }
@@ -56,7 +56,7 @@ package final class LifetimeCounters: Sendable {
             for index in refreshes.indices {
                 if let latency = refreshes[index].latency { counts.refreshDuration.record(latency) }
             }
-            for (outcome, count) in refreshes.outcomes { counts.refreshes[outcome, default: 0] += count }
+            for run in refreshes.outcomes { counts.refreshes[run.outcome, default: 0] += run.count }
         }
     }
 
@@ -65,7 +65,7 @@ package final class LifetimeCounters: Sendable {
         state.withLock { counts in
             counts.vends[outcome, default: 0] += 1
             counts.vendDuration.record(duration)
-            if let service { counts.services[service, default: Vends()].record(isToken: isToken, duration) }
+            if let service { counts.services[service, default: Vends()].record(isToken: isToken, duration: duration) }
         }
     }
 

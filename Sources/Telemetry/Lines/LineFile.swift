@@ -22,12 +22,12 @@ struct LineFile: ~Copyable {
         case .file(let name):
             let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
             let number = unsafe open(name, flags, 0o640)
-            guard number >= 0 else { throw FileError(failed: "open", name, errno) }
+            guard number >= 0 else { throw FileError(failed: "open", path: name, code: errno) }
             descriptor = number
             path = name
         }
         identity = FileIdentity(descriptor: descriptor)
-        endsInPartialLine = if let path { Self.endsInPartialLine(path, identity) } else { false }
+        endsInPartialLine = if let path { Self.endsInPartialLine(path, identity: identity) } else { false }
     }
 
     deinit {
@@ -39,12 +39,17 @@ struct LineFile: ~Copyable {
     /// A write to a pipe stays whole only up to `PIPE_BUF`. Linux does not mix writes to a local file, however long.
     var maximumWrite: Int { identity?.isRegular == true ? 65_536 : 4_096 }
 
-    /// Appends lines in one `write`, unless the system accepts only a part of them, and returns the number of lines
-    /// that were written, and the failure that stopped the writing.
+    /// The lines that were written, and the failure that stopped the writing.
+    struct Written {
+        let lines: Int
+        var failure: FileError?
+    }
+
+    /// Appends lines in one `write`, unless the system accepts only a part of them.
     ///
     /// A line that cannot be written completely is removed if possible. Otherwise the next line begins with a line
     /// break, so that only one line is lost, never two.
-    mutating func append(_ lines: Range<Int>, of block: LineBlock) -> (written: Int, failure: FileError?) {
+    mutating func append(_ lines: Range<Int>, of block: LineBlock) -> Written {
         let start = block.start(of: lines.lowerBound)
         let text = block.bytes[start..<block.start(of: lines.upperBound)]
         let head = endsInPartialLine ? 1 : 0
@@ -68,11 +73,11 @@ struct LineFile: ~Copyable {
                 let end = whole.isEmpty ? 0 : head + block.start(of: whole.upperBound) - start
                 if !whole.isEmpty { endsInPartialLine = false }
                 if written > end, !removeLast(written - end) { endsInPartialLine = true }
-                return (whole.count, FileError(failed: "write", path, code))
+                return Written(lines: whole.count, failure: FileError(failed: "write", path: path, code: code))
             }
         }
         endsInPartialLine = false
-        return (lines.count, nil)
+        return Written(lines: lines.count)
     }
 
     /// Waits until the reader of a pipe has read, or has gone.
@@ -98,7 +103,7 @@ struct LineFile: ~Copyable {
     ///
     /// A file that is writable but not readable counts as incomplete, because an empty line costs less than a damaged
     /// line.
-    private static func endsInPartialLine(_ path: String, _ identity: FileIdentity?) -> Bool {
+    private static func endsInPartialLine(_ path: String, identity: FileIdentity?) -> Bool {
         guard let identity, identity.isRegular, identity.size > 0 else { return false }
         let reader = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard reader >= 0 else { return true }
@@ -110,8 +115,9 @@ struct LineFile: ~Copyable {
 
 extension FileError {
     /// `path` is `nil` for a descriptor without a name.
-    fileprivate init(failed call: String, _ path: String?, _ code: Int32) {
+    fileprivate init(failed call: String, path: String?, code: Int32) {
         let reason = unsafe String(cString: strerror(code))
-        self.init("\(call)\(path.map { " \($0)" } ?? ""): \(reason)", .system(code))
+        let failure = if let path { "\(call) \(path)" } else { call }
+        self.init("\(failure): \(reason)", .system(code))
     }
 }

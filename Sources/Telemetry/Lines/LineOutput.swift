@@ -22,21 +22,27 @@ struct LineOutput: ~Copyable {
         lastCheck = time.sinceBoot
     }
 
-    /// Writes lines of a block from `first` on, as many as one `write` can take.
-    ///
-    /// The diagnostic log reports the first loss and the end of the losses.
-    ///
-    /// Returns how many lines are done, written or lost, and if the last of them was lost.
-    mutating func write(_ block: LineBlock, from first: Int) -> (done: Int, lost: Int, isFailing: Bool) {
+    /// The lines that are done with.
+    struct Outcome {
+        /// Written or lost.
+        var done = 0
+        var lost = 0
+        /// `true` if the last of them was lost.
+        var isFailing = false
+    }
+
+    /// Writes lines of a block from `first` on, as many as one `write` can take. The diagnostic log reports the first
+    /// loss and the end of the losses.
+    mutating func write(_ block: LineBlock, from first: Int) -> Outcome {
         followName()
         let lines = block.lines(from: first, upToBytes: file.maximumWrite)
-        var outcome = (done: 0, lost: 0, isFailing: false)
+        var outcome = Outcome()
         while outcome.done < lines.count {
-            let (written, failure) = file.append(lines.dropFirst(outcome.done), of: block)
-            if written > 0 { reportRecovery() }
-            outcome.done += written
-            outcome.isFailing = failure != nil
-            guard let failure else { break }
+            let written = file.append(lines.dropFirst(outcome.done), of: block)
+            if written.lines > 0 { reportRecovery() }
+            outcome.done += written.lines
+            outcome.isFailing = written.failure != nil
+            guard let failure = written.failure else { break }
             if lost == 0 { diagnostics.error("lines are being lost", ["reason": failure.description]) }
             lost += 1
             outcome.done += 1

@@ -26,7 +26,7 @@ struct PrometheusTests {
     static var full: PrometheusReport {
         let counters = IntervalCounters(time: ManualTime())
         counters.record([
-            (outcome: .retrying, lateness: .milliseconds(1_200), latency: .milliseconds(80))
+            CountedRefresh(outcome: .retrying, lateness: .milliseconds(1_200), latency: .milliseconds(80))
         ])
         counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(1))
         counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(40))

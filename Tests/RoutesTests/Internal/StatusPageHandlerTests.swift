@@ -96,7 +96,7 @@ struct StatusPageHandlerTests {
         let now = fixture.time.now
         let others = RecentActivity("minute \(now.milliseconds / 60_000) 7 3 250")
         for _ in 0..<2 { #expect(try await others.publish(in: fixture.store, at: now)) }
-        fixture.counters.record([(outcome: .refreshed, lateness: .zero, latency: nil)])
+        fixture.counters.record([CountedRefresh(outcome: .refreshed, lateness: .zero, latency: nil)])
         let contents = await page { _ in
             var snapshot = StatusSnapshot.well
             snapshot.activity = try await RecentActivity.read(from: fixture.store)
