@@ -86,7 +86,7 @@ package final class HTTPClient: Sendable {
                 transfer.complete(.failure(HTTPError(kind: .invalidHeader, message: message)))
                 continue
             }
-            transfer.prepare(at: now, deadline: latest, configuration)
+            transfer.prepare(at: now, deadline: latest, configuration: configuration)
             accepted.append(transfer)
         }
         guard !commands.submit(accepted) else { return }

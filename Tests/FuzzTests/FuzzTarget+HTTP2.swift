@@ -28,7 +28,7 @@ extension FuzzTarget {
             let body = HTTPBody(Array(repeating: UInt8(ascii: "b"), count: number * 100_000))
             let transfer = HTTPTransfer(HTTPRequest(pattern, body: body)) { _ in }
             let start = BootInstant(milliseconds: 0)
-            transfer.prepare(at: start, deadline: start, configuration)
+            transfer.prepare(at: start, deadline: start, configuration: configuration)
             transfer.number = UInt64(number)
             return transfer
         }

@@ -9,7 +9,7 @@ struct TransferQueueTests {
 
     private func transfer(deadline: BootInstant) -> HTTPTransfer {
         let transfer = HTTPTransfer(HTTPRequest(method: .get, url: "https://localhost/")) { _ in }
-        transfer.prepare(at: start, deadline: deadline, HTTPClient.Configuration())
+        transfer.prepare(at: start, deadline: deadline, configuration: HTTPClient.Configuration())
         return transfer
     }
 

@@ -195,16 +195,16 @@ extension HTTP2Session {
 
 extension HTTP2Session {
     /// Ends a stream once.
-    private func finish(_ transfer: HTTPTransfer, _ end: HTTP2Stream.End) {
+    private func finish(_ transfer: HTTPTransfer, as end: HTTP2Stream.End) {
         guard transfer.stream.end == nil else { return }
         transfer.stream.end = end
         ended.append(transfer)
     }
 
     /// Ends a stream that must not continue, and returns nghttp2's result.
-    private func abort(_ transfer: HTTPTransfer, _ end: HTTP2Stream.End = .cancelled) -> Int32 {
+    private func abort(_ transfer: HTTPTransfer, as end: HTTP2Stream.End = .cancelled) -> Int32 {
         guard transfer.stream.end == nil else { return 0 }
-        finish(transfer, end)
+        finish(transfer, as: end)
         return reset(transfer)
     }
 
@@ -212,15 +212,15 @@ extension HTTP2Session {
     ///
     /// A body that the server did not wait for is not sent any further.
     private func complete(_ transfer: HTTPTransfer) -> Int32 {
-        guard transfer.isHeadComplete else { return abort(transfer, .reset(NGHTTP2_PROTOCOL_ERROR.rawValue)) }
-        guard transfer.unsentBytes == 0 else { return abort(transfer, .complete) }
-        finish(transfer, .complete)
+        guard transfer.isHeadComplete else { return abort(transfer, as: .reset(NGHTTP2_PROTOCOL_ERROR.rawValue)) }
+        guard transfer.unsentBytes == 0 else { return abort(transfer, as: .complete) }
+        finish(transfer, as: .complete)
         return 0
     }
 
     /// Forgets a stream that nghttp2 has closed.
     private func close(_ transfer: HTTPTransfer, code: UInt32) {
-        finish(transfer, .reset(code))
+        finish(transfer, as: .reset(code))
         let last = open.removeLast()
         guard last !== transfer else { return }
         last.stream.index = transfer.stream.index
@@ -230,7 +230,7 @@ extension HTTP2Session {
     /// Ends a stream whose request could not be sent, and which the server has therefore not processed.
     private func refuse(_ id: Int32) {
         // nghttp2 reports the end of a stream that it knows, in addition.
-        if let transfer = transfer(id) { return finish(transfer, .reset(NGHTTP2_REFUSED_STREAM.rawValue)) }
+        if let transfer = transfer(id) { return finish(transfer, as: .reset(NGHTTP2_REFUSED_STREAM.rawValue)) }
         guard let transfer = open.first(where: { $0.stream.id == id }) else { return }
         close(transfer, code: NGHTTP2_REFUSED_STREAM.rawValue)
     }
@@ -309,7 +309,7 @@ extension HTTP2Session {
             value: UnsafeRawBufferPointer(start: value, count: valueLength)
         )
         guard !isKept else { return 0 }
-        session.finish(transfer, .cancelled)
+        session.finish(transfer, as: .cancelled)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
     }
 

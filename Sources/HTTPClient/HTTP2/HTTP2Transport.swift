@@ -74,7 +74,7 @@ extension HTTP2Transport {
         return transfersForHTTP1
     }
 
-    private func end(_ transfer: HTTPTransfer, _ result: Result<HTTPResponse, HTTPError>) {
+    private func end(_ transfer: HTTPTransfer, with result: Result<HTTPResponse, HTTPError>) {
         guard transfer.result == nil else { return }
         transfer.end(result)
         ended.append(transfer)
@@ -121,7 +121,7 @@ extension HTTP2Transport {
             do throws(HTTPError) {
                 try transfer.checkBeforeSending(time)
             } catch {
-                end(transfer, .failure(error))
+                end(transfer, with: .failure(error))
                 continue
             }
             guard connection.begin(transfer, at: now) else { return pool.enqueue(transfer) }
@@ -135,14 +135,14 @@ extension HTTP2Transport {
             if transfer.prepareRepeat() {
                 pool.enqueue(transfer)
             } else {
-                end(transfer, transfer.resultOfStream())
+                end(transfer, with: transfer.resultOfStream())
             }
         }
         guard connection.loss != nil || connection.isOver else { return }
         let message = "the HTTP/2 connection ended before the response was complete"
         let loss = connection.loss ?? HTTPError(kind: .receiveFailed, message: message)
         for transfer in connection.unfinished where transfer.result == nil {
-            end(transfer, .failure(transfer.failure(loss.kind, code: loss.code, loss.message)))
+            end(transfer, with: .failure(transfer.failure(loss.kind, code: loss.code, loss.message)))
         }
     }
 
@@ -178,7 +178,7 @@ extension HTTP2Transport {
                 try multi.add(connection.tls)
                 pool.connections.append(connection)
             } catch {
-                failWaiting(of: pool, error, at: now)
+                failWaiting(of: pool, with: error, at: now)
                 return
             }
         }
@@ -198,7 +198,7 @@ extension HTTP2Transport {
                 try connection.establish(at: now)
             } catch {
                 remove(connection, from: pool)
-                failWaiting(of: pool, error, at: now)
+                failWaiting(of: pool, with: error, at: now)
             }
             return
         }
@@ -217,10 +217,10 @@ extension HTTP2Transport {
     }
 
     /// Fails the waiting requests unless another connection can still take them.
-    private func failWaiting(of pool: HTTP2Pool, _ error: HTTPError, at now: BootInstant) {
+    private func failWaiting(of pool: HTTP2Pool, with error: HTTPError, at now: BootInstant) {
         guard !pool.connections.contains(where: { $0.state != .draining }) else { return pool.pauseConnecting(at: now) }
         for transfer in pool.takeWaiting() {
-            end(transfer, .failure(transfer.failure(error.kind, code: error.code, error.message)))
+            end(transfer, with: .failure(transfer.failure(error.kind, code: error.code, error.message)))
         }
     }
 }

@@ -10,7 +10,7 @@ extension ErasedBytes {
         return true
     }
 
-    mutating func appendField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, limit: Int) -> Bool {
+    mutating func appendField(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, limit: Int) -> Bool {
         guard count + name.count + value.count + 4 <= limit else { return false }
         unsafe append(name)
         append(UInt8(ascii: ":"))

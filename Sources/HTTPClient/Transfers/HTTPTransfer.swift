@@ -85,7 +85,7 @@ package final class HTTPTransfer: @unchecked Sendable {
 
 extension HTTPTransfer {
     /// Prepares the transfer for its way through a client.
-    func prepare(at now: BootInstant, deadline: BootInstant, _ configuration: HTTPClient.Configuration) {
+    func prepare(at now: BootInstant, deadline: BootInstant, configuration: HTTPClient.Configuration) {
         submittedAt = now
         self.deadline = deadline
         maximumHeaderBytes = configuration.maximumHeaderBytes
@@ -197,7 +197,7 @@ extension HTTPTransfer {
         guard !hasDroppedTooMuch else { return abortDroppedHead() }
         let fits: Bool
         if unsafe name.first != UInt8(ascii: ":") {
-            fits = unsafe head.appendField(name, value, limit: maximumHeaderBytes)
+            fits = unsafe head.appendField(name: name, value: value, limit: maximumHeaderBytes)
         } else if unsafe name.elementsEqual(":status".utf8) {
             status = unsafe value.reduce(0) { $0 * 10 + Int($1 &- UInt8(ascii: "0")) }
             fits = unsafe head.appendStatusLine(value, limit: maximumHeaderBytes)

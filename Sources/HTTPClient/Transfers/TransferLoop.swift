@@ -50,7 +50,7 @@ final class TransferLoop {
         // The only copy of a new refresh token might be waiting in a socket.
         http2.receive(isLast: true)
         endFinished(of: http2)
-        for transfer in queue.all { fail(transfer, .shutDown, "the HTTP client was shut down") }
+        for transfer in queue.all { fail(transfer, as: .shutDown, "the HTTP client was shut down") }
         completeEnded()
         http2.close()
         commands.releaseHandle()
@@ -81,7 +81,7 @@ final class TransferLoop {
             try multi.add(connection)
             transfer.http1 = connection
         } catch {
-            end(transfer, .failure(error))
+            end(transfer, with: .failure(error))
         }
     }
 
@@ -99,7 +99,7 @@ final class TransferLoop {
         for transfer in http2.takeTransfersForHTTP1() { startOverHTTP1(transfer) }
         // The multi handle itself failed, usually because memory ran out: none of its transfers can continue.
         if let failure {
-            for transfer in queue.all where transfer.http1 != nil { fail(transfer, .other, failure.message) }
+            for transfer in queue.all where transfer.http1 != nil { fail(transfer, as: .other, failure.message) }
         }
         // After a failure, the loop did not learn which sockets are ready.
         http2.receive(isLast: failure != nil || !cancelled.isEmpty || queue.hasExpired(at: now))
@@ -107,9 +107,9 @@ final class TransferLoop {
         // Requests end after all sockets were read. If the process was stopped past a deadline, the response, with the
         // only copy of a new refresh token, might be waiting in its socket. They end before more is sent: the lease of
         // a request that is still waiting might be over.
-        for transfer in cancelled { fail(transfer, .cancelled, "the request was cancelled") }
+        for transfer in cancelled { fail(transfer, as: .cancelled, "the request was cancelled") }
         cancelled.removeAll(keepingCapacity: true)
-        for transfer in queue.expired(at: now) { end(transfer, .failure(transfer.expiry(at: time.sinceBoot))) }
+        for transfer in queue.expired(at: now) { end(transfer, with: .failure(transfer.expiry(at: time.sinceBoot))) }
         http2.send()
         endFinished(of: http2)
         counters.rounds += 1
@@ -143,7 +143,7 @@ final class TransferLoop {
         while let (handle, code) = multi.nextEnded() {
             if let connection = handle as? TLSConnection { http2.endConnecting(connection, code: code) }
             guard let connection = handle as? HTTP1Connection else { continue }
-            end(connection.transfer, connection.result(code: code))
+            end(connection.transfer, with: connection.result(code: code))
         }
     }
 
@@ -152,12 +152,12 @@ final class TransferLoop {
     }
 
     /// Ends a waiting or in-flight request with a failure, and does nothing if it has not begun or has already ended.
-    private func fail(_ transfer: HTTPTransfer, _ kind: HTTPError.Kind, _ message: String) {
+    private func fail(_ transfer: HTTPTransfer, as kind: HTTPError.Kind, _ message: String) {
         guard transfer.stage == .waiting || transfer.stage == .inFlight else { return }
-        end(transfer, .failure(transfer.failure(kind, message)))
+        end(transfer, with: .failure(transfer.failure(kind, message)))
     }
 
-    private func end(_ transfer: HTTPTransfer, _ result: Result<HTTPResponse, HTTPError>) {
+    private func end(_ transfer: HTTPTransfer, with result: Result<HTTPResponse, HTTPError>) {
         transfer.end(result)
         end(transfer)
     }
