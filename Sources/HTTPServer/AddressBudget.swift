@@ -10,6 +10,11 @@ package final class AddressBudget: Sendable {
         /// The microsecond of the boot clock at which each address has its full budget again.
         var fullAt: [String: Int64] = [:]
         var cleanedUpAt: Int64?
+
+        func mayCleanUp(at now: Int64) -> Bool {
+            guard let cleanedUpAt else { return true }
+            return now - cleanedUpAt >= 1_000_000
+        }
     }
 
     private static let minute: Int64 = 60_000_000
@@ -37,7 +42,7 @@ package final class AddressBudget: Sendable {
         let block = NetworkAddress(address)?.limitBlock.description ?? address
         let now = time.sinceBoot.milliseconds * 1000
         return state.withLock { state in
-            let key = Self.key(for: block, now, &state)
+            let key = Self.key(for: block, at: now, in: &state)
             let fullAt = max(state.fullAt[key] ?? now, now)
             let wait = fullAt + interval - now - Self.minute
             guard wait <= 0 else { return .microseconds(wait) }
@@ -55,10 +60,10 @@ package final class AddressBudget: Sendable {
         }
     }
 
-    private static func key(for block: String, _ now: Int64, _ state: inout State) -> String {
+    private static func key(for block: String, at now: Int64, in state: inout State) -> String {
         guard state.fullAt[block] == nil, state.fullAt.count >= maximumAddresses else { return block }
         // A pass over all addresses for each request would let an attacker hold the lock.
-        if state.cleanedUpAt.map({ now - $0 >= 1_000_000 }) ?? true {
+        if state.mayCleanUp(at: now) {
             state.cleanedUpAt = now
             state.fullAt = state.fullAt.filter { $0.value > now }
         }

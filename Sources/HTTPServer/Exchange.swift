@@ -135,9 +135,9 @@ final class Exchange: Sendable {
             case .head:
                 state.phase = .body
                 state.summary.method = method()
-                return receive(head(), &state)
+                return receive(head(), in: &state)
             case .body where !bytes.isEmpty:
-                return receive(bytes, &state)
+                return receive(bytes, in: &state)
             case .body:
                 guard state.received <= limits.bodyBytes else { return .refuse(.bodyTooLarge, closing: false) }
                 return state.lacksMemory ? .refuse(.outOfMemory, closing: true) : .handle
@@ -152,7 +152,7 @@ final class Exchange: Sendable {
         }
     }
 
-    private func receive(_ head: RequestHead, _ state: inout State) -> Step {
+    private func receive(_ head: RequestHead, in state: inout State) -> Step {
         state.headers = head.headers
         state.isChunked = head.isChunked
         if client.isTrustedProxy, let id = ServerRequest.forwardedID(in: head.headers) { state.summary.id = id }
@@ -167,7 +167,7 @@ final class Exchange: Sendable {
         return isTooLarge ? .refuse(.bodyTooLarge, closing: false) : .proceed
     }
 
-    private func receive(_ bytes: RawSpan, _ state: inout State) -> Step {
+    private func receive(_ bytes: RawSpan, in state: inout State) -> Step {
         state.received += bytes.byteCount
         guard state.received <= limits.bodyBytes else {
             discardBody(&state)

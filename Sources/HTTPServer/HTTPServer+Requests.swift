@@ -32,30 +32,30 @@ extension HTTPServer {
     /// `false` closes the connection.
     func advance(
         _ exchange: Exchange,
-        _ connection: MicroHTTPConnection,
+        on connection: MicroHTTPConnection,
         bytes: RawSpan,
         method: () -> String,
         head: (MicroHTTPConnection) -> RequestHead
     ) -> Bool {
         switch exchange.advance(bytes: bytes, method: method, head: { head(connection) }) {
         case .proceed: exchange.client.move(to: .body, at: time.sinceBoot)
-        case .handle: handle(exchange, connection)
-        case .wait(for: let request): wait(exchange, connection, request)
+        case .handle: handle(exchange, on: connection)
+        case .wait(for: let request): wait(exchange, on: connection, for: request)
         case .refuse(let refusal, let closing):
-            finish(exchange, connection, .respond(refusalHandler(refusal, exchange.target.path)), closing: closing)
-        case .reply(let reply): finish(exchange, connection, reply, closing: false)
+            finish(exchange, on: connection, with: .respond(refusalHandler(refusal, exchange.target.path)), closing: closing)
+        case .reply(let reply): finish(exchange, on: connection, with: reply, closing: false)
         }
     }
 
-    private func handle(_ exchange: Exchange, _ connection: MicroHTTPConnection) -> Bool {
+    private func handle(_ exchange: Exchange, on connection: MicroHTTPConnection) -> Bool {
         guard exchange.client.move(to: .handling, at: time.sinceBoot) else { return false }
         let request = exchange.takeRequest(clientAddress: exchange.clientAddress(trusting: trustedProxies))
-        if let reply = immediateHandler?(request) { return finish(exchange, connection, reply, closing: false) }
+        if let reply = immediateHandler?(request) { return finish(exchange, on: connection, with: reply, closing: false) }
         exchange.keep(request)
         return true
     }
 
-    private func wait(_ exchange: Exchange, _ connection: MicroHTTPConnection, _ request: ServerRequest) -> Bool {
+    private func wait(_ exchange: Exchange, on connection: MicroHTTPConnection, for request: ServerRequest) -> Bool {
         connection.suspend()
         exchange.wait(on: connection)
         guard exchanges.mayWait() else {
@@ -69,8 +69,8 @@ extension HTTPServer {
 
     private func finish(
         _ exchange: Exchange,
-        _ connection: MicroHTTPConnection,
-        _ reply: ServerReply,
+        on connection: MicroHTTPConnection,
+        with reply: ServerReply,
         closing: Bool
     ) -> Bool {
         guard case .respond(let response) = reply, exchange.client.move(to: .responding, at: time.sinceBoot) else {

@@ -22,6 +22,11 @@ package final class HTTPServer: Sendable {
     /// Builds the response to a request that the server refuses, in the format of the API that serves the path.
     package typealias RefusalHandler = @Sendable (RequestRefusal, _ path: String) -> ServerResponse
 
+    private struct Lifecycle {
+        var daemon: MicroHTTPDaemon?
+        var stopping: Task<Void, Never>?
+    }
+
     /// The port on which it listens, or 0 for a unix socket.
     package let port: UInt16
 
@@ -36,7 +41,7 @@ package final class HTTPServer: Sendable {
     let exchanges = OpenExchanges()
     let clients: ServerConnections
     let memory: RequestMemory
-    private let lifecycle = Mutex<(daemon: MicroHTTPDaemon?, stopping: Task<Void, Never>?)>((nil, nil))
+    private let lifecycle = Mutex(Lifecycle())
     private let currentCertificate: Mutex<ServerCertificate?>
 
     /// Starts listening and serving.

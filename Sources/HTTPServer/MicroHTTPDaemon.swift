@@ -159,7 +159,7 @@ private func accessed(
     unsafe count.pointee = 0
     let continues = unsafe server.advance(
         Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue(),
-        MicroHTTPConnection(connection),
+        on: MicroHTTPConnection(connection),
         bytes: received.bytes,
         method: { unsafe String(cString: method) },
         head: { connection in unsafe connection.head(method: method, version: version) }

@@ -26,7 +26,7 @@ package struct Router: Sendable {
 
     package func answer(_ request: ServerRequest) async -> ServerReply {
         if let (route, values) = match(request) {
-            return Self.named(route, await route.handler(Self.asGet(request), values))
+            return Self.named(await route.handler(Self.asGet(request), values), by: route)
         }
         var allowed = Set(routes.lazy.filter { $0.matches(request.segments) }.map(\.method))
         guard !allowed.isEmpty else { return .respond(unknownPath(request)) }
@@ -42,7 +42,7 @@ package struct Router: Sendable {
     /// `nil` leaves the request to ``answer(_:)``.
     package func immediateReply(_ request: ServerRequest) -> ServerReply? {
         guard let (route, values) = match(request), let immediateHandler = route.immediateHandler else { return nil }
-        return immediateHandler(Self.asGet(request), values).map { Self.named(route, $0) }
+        return immediateHandler(Self.asGet(request), values).map { Self.named($0, by: route) }
     }
 
     private func match(_ request: ServerRequest) -> (Route, PathValues)? {
@@ -59,7 +59,7 @@ package struct Router: Sendable {
         return request
     }
 
-    private static func named(_ route: Route, _ reply: ServerReply) -> ServerReply {
+    private static func named(_ reply: ServerReply, by route: Route) -> ServerReply {
         guard case .respond(var response) = reply else { return reply }
         response.route = route.pattern
         return .respond(response)

@@ -27,7 +27,7 @@ package final class ServerCertificate: @unchecked Sendable {
         }
         do throws(HTTPServerError) {
             let validity = try Self.validity(ofFirstIn: chain)
-            let result = unsafe Self.load(chain, key, into: credentials)
+            let result = unsafe Self.load(chain: chain, key: key, into: credentials)
             guard result >= 0 else {
                 throw result == GNUTLS_E_CERTIFICATE_KEY_MISMATCH
                     ? HTTPServerError(code: .foreignKey, message: "the key does not belong to the first certificate")
@@ -58,8 +58,8 @@ package final class ServerCertificate: @unchecked Sendable {
     }
 
     private static func load(
-        _ chain: [UInt8],
-        _ key: Secret,
+        chain: [UInt8],
+        key: Secret,
         into credentials: gnutls_certificate_credentials_t
     ) -> Int32 {
         key.withBytes { span in

@@ -66,15 +66,15 @@ struct ConnectionPhase: Equatable {
                 return nil
             }
             kind = .idle(received: bytes)
-            return end(.close, after: idle, now)
-        case .head: return end(.timeOut, after: deadlines.head, now)
-        case .body: return end(.timeOut, after: deadlines.request, now)
-        case .responding: return end(.close, after: deadlines.response, now)
+            return end(.close, after: idle, at: now)
+        case .head: return end(.timeOut, after: deadlines.head, at: now)
+        case .body: return end(.timeOut, after: deadlines.request, at: now)
+        case .responding: return end(.close, after: deadlines.response, at: now)
         case .handling, .ended: return nil
         }
     }
 
-    private mutating func end(_ action: Action, after span: Duration, _ now: BootInstant) -> Action? {
+    private mutating func end(_ action: Action, after span: Duration, at now: BootInstant) -> Action? {
         guard now - since >= span else { return nil }
         kind = .ended
         return action

@@ -31,7 +31,8 @@ extension HTTPServer {
 
     /// Checks that the descriptor is a listening stream socket, and sets the flags that the server needs.
     static func adopt(_ descriptor: Int32) throws(HTTPServerError) {
-        guard value(of: SO_TYPE, descriptor) == Int32(SOCK_STREAM.rawValue), value(of: SO_ACCEPTCONN, descriptor) == 1
+        guard value(of: SO_TYPE, in: descriptor) == Int32(SOCK_STREAM.rawValue),
+            value(of: SO_ACCEPTCONN, in: descriptor) == 1
         else {
             throw refusal("the inherited descriptor \(descriptor) is not a listening stream socket")
         }
@@ -39,17 +40,17 @@ extension HTTPServer {
         guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0,
             fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0
         else {
-            throw refusal("cannot set up the inherited descriptor \(descriptor)", errno)
+            throw refusal("cannot set up the inherited descriptor \(descriptor)", code: errno)
         }
     }
 
-    private static func value(of option: Int32, _ descriptor: Int32) -> Int32? {
+    private static func value(of option: Int32, in descriptor: Int32) -> Int32? {
         var value: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
         return unsafe getsockopt(descriptor, SOL_SOCKET, option, &value, &size) == 0 ? value : nil
     }
 
-    private static func refusal(_ message: String, _ reason: Int32 = 0) -> HTTPServerError {
+    private static func refusal(_ message: String, code reason: Int32 = 0) -> HTTPServerError {
         HTTPServerError(code: .badInheritedSocket, message: message, systemError: reason)
     }
 }

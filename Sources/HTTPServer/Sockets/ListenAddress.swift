@@ -59,6 +59,6 @@ extension ListenAddress {
         guard let endpoint = SocketAddress(address: address, port: port) else {
             throw ListeningSocket.badAddress("\(address) is not a numeric IPv4 or IPv6 address")
         }
-        close(try ListeningSocket.bound(to: endpoint, self))
+        close(try ListeningSocket.bound(to: endpoint, at: self))
     }
 }

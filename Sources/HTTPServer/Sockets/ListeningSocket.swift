@@ -53,7 +53,7 @@ struct ListeningSocket: Sendable {
         at address: ListenAddress,
         mode: UInt32? = nil
     ) throws(HTTPServerError) -> Int32 {
-        let descriptor = try bound(to: endpoint, address, mode: mode)
+        let descriptor = try bound(to: endpoint, at: address, mode: mode)
         guard listen(descriptor, SOMAXCONN) == 0 else {
             let error = refusal(address)
             close(descriptor)
@@ -65,7 +65,7 @@ struct ListeningSocket: Sendable {
     /// Opens a socket and binds it.
     static func bound(
         to endpoint: SocketAddress,
-        _ address: ListenAddress,
+        at address: ListenAddress,
         mode: UInt32? = nil
     ) throws(HTTPServerError) -> Int32 {
         let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -76,7 +76,7 @@ struct ListeningSocket: Sendable {
         // Without this option, a restart within a minute would find the port held by the closed connections of the last
         // run.
         guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size) == 0,
-            bind(descriptor, to: endpoint, address, mode: mode)
+            bind(descriptor, to: endpoint, at: address, mode: mode)
         else {
             let error = refusal(address)
             close(descriptor)
@@ -92,7 +92,7 @@ struct ListeningSocket: Sendable {
     private static func bind(
         _ descriptor: Int32,
         to endpoint: SocketAddress,
-        _ address: ListenAddress,
+        at address: ListenAddress,
         mode: UInt32?
     ) -> Bool {
         guard let mode, case .unix(let path, mode: _) = address else { return endpoint.bind(descriptor) }

@@ -48,28 +48,28 @@ struct UnixSocketFile: Sendable {
     static func clear(path: String) throws(HTTPServerError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else {
-            guard errno == ENOENT else { throw refusal("cannot check unix:\(path)", errno) }
+            guard errno == ENOENT else { throw refusal("cannot check unix:\(path)", code: errno) }
             return
         }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw refusal("cannot listen on unix:\(path), which is not a socket", EEXIST)
+            throw refusal("cannot listen on unix:\(path), which is not a socket", code: EEXIST)
         }
         let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let probe = socket(AF_UNIX, flags, 0)
         guard probe >= 0, let endpoint = SocketAddress(path: path) else {
-            throw refusal("cannot check unix:\(path)", errno)
+            throw refusal("cannot check unix:\(path)", code: errno)
         }
         defer { close(probe) }
         // ECONNREFUSED means that no process listens any more, and EAGAIN that the queue of one is full. Any other error
         // means a socket whose state is unknown.
         let result = endpoint.connect(probe) || errno == EAGAIN ? EADDRINUSE : errno
-        guard result == ECONNREFUSED else { throw refusal("cannot listen on unix:\(path)", result) }
+        guard result == ECONNREFUSED else { throw refusal("cannot listen on unix:\(path)", code: result) }
         guard unsafe unlink(path) == 0 || errno == ENOENT else {
-            throw refusal("cannot remove the stale unix:\(path)", errno)
+            throw refusal("cannot remove the stale unix:\(path)", code: errno)
         }
     }
 
-    private static func refusal(_ message: String, _ reason: Int32) -> HTTPServerError {
+    private static func refusal(_ message: String, code reason: Int32) -> HTTPServerError {
         HTTPServerError(code: .cannotListen, message: message, systemError: reason)
     }
 }
