@@ -110,7 +110,7 @@ enum Program {
         }
         var reloaded = inputs
         // A reload reads the same file, and is refused without it.
-        if let file = configuration.configurationFile { reloaded.flags.append((.config, file)) }
+        if let file = configuration.configurationFile { reloaded.flags.append(ConfigurationInputs.Flag(name: .config, value: file)) }
         var context = CommandContext(configuration: configuration, inputs: reloaded)
         context.printsJSON = arguments.printsJSON
         return try await context.run(arguments)

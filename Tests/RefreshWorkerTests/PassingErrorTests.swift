@@ -24,7 +24,7 @@ struct PassingErrorTests {
     )
     func configuration(code: Int32, exitCode: ExitCode) {
         let inputs = ConfigurationInputs(
-            flags: [(name: .config, value: "/etc/worker.conf")],
+            flags: [ConfigurationInputs.Flag(name: .config, value: "/etc/worker.conf")],
             environment: [:],
             files: FileReader(
                 read: { _ throws(InputError) in throw InputError(code: code) },

@@ -51,7 +51,7 @@ struct TestMachine {
         let files = files
         let unreadableFiles = unreadableFiles
         return ConfigurationInputs(
-            flags: flags.map { (name: $0.0, value: $0.1) },
+            flags: flags.map { ConfigurationInputs.Flag(name: $0.0, value: $0.1) },
             environment: environment,
             files: FileReader(
                 read: { path throws(InputError) in

@@ -2,9 +2,15 @@ import Base
 
 /// Separates flags from words before the command is known: flags can precede it.
 struct ArgumentScanner {
+    /// A flag as it was given.
+    struct Flag: Sendable {
+        let name: String
+        /// `nil` if the flag does not take a value.
+        var value: String?
+    }
+
     private(set) var words: [String] = []
-    /// The flags as they were given, without a value if they do not take one.
-    private(set) var flags: [(name: String, value: String?)] = []
+    private(set) var flags: [Flag] = []
     private(set) var problems: [String] = []
     private(set) var asksForHelp = false
     private(set) var asksForVersion = false
@@ -75,7 +81,7 @@ struct ArgumentScanner {
         case (nil, _):
             reportUnknown(name)
         case (false?, nil):
-            flags.append((name, nil))
+            flags.append(Flag(name: name))
         case (false?, _?):
             problems.append("--\(name) takes no value")
         case (true?, let value?):
@@ -104,7 +110,7 @@ struct ArgumentScanner {
         } else if value.isEmpty {
             problems.append("the value of --\(name) is empty")
         } else {
-            flags.append((name, value))
+            flags.append(Flag(name: name, value: value))
         }
     }
 

@@ -84,7 +84,7 @@ extension Command {
     ///
     /// If both have the same name, it is the command's own flag.
     private func sort(
-        _ flags: [(name: String, value: String?)],
+        _ flags: [ArgumentScanner.Flag],
         problems: inout [String]
     ) -> (options: [String: String], flags: [ConfigurationInputs.Flag]) {
         var chosen: [String: String] = [:]
@@ -96,7 +96,7 @@ extension Command {
                 }
                 chosen[flag.name] = flag.value ?? ""
             } else if let name = Setting.Name(rawValue: flag.name), accepts(name) {
-                settings.append((name, flag.value ?? "yes"))
+                settings.append(ConfigurationInputs.Flag(name: name, value: flag.value ?? "yes"))
             } else {
                 problems.append("--\(flag.name) does not belong to '\(invocation)'")
             }

@@ -35,14 +35,14 @@ struct ClientSecretFile: Sendable {
             throw CommandError(.configuration, "\(Self.flag): \(path) is empty: put the client's secret into it")
         }
         if let line = lines.first(where: { !$0.words.allSatisfy(\.isVisibleASCII) }) {
-            throw Self.fault(path, line.number, "holds a character that is not visible ASCII: retype it")
+            throw Self.fault(in: path, line: line.number, "holds a character that is not visible ASCII: retype it")
         }
         if lines.count == 1, first.words.count == 1 {
             guard clientIDs.count == 1 else {
                 let count = clientIDs.isEmpty ? "no client id is" : "\(clientIDs.count) client ids are"
                 throw Self.fault(
-                    path,
-                    first.number,
+                    in: path,
+                    line: first.number,
                     """
                     holds a secret without its client id, and \(count) configured: write the client id, a blank and its \
                     secret, a line for each client id
@@ -60,16 +60,16 @@ struct ClientSecretFile: Sendable {
             guard line.words.count == 2 else {
                 let count = line.words.count.counted("word")
                 throw Self.fault(
-                    path,
-                    line.number,
+                    in: path,
+                    line: line.number,
                     "has \(count): each line is a client id, a blank and its secret; lines that begin with # are comments"
                 )
             }
             let configured = clientIDs.first { Secret($0) == line.words[0] }
             guard let id = configured ?? Self.googleClientID(line.words[0]) else {
                 throw Self.fault(
-                    path,
-                    line.number,
+                    in: path,
+                    line: line.number,
                     """
                     begins neither with a configured client id nor with one that ends in \
                     \(SettingValue.googleClientIDSuffix): correct the id, or add it with --client-id
@@ -78,8 +78,8 @@ struct ClientSecretFile: Sendable {
             }
             guard secrets.updateValue(line.words[1], forKey: id) == nil else {
                 throw Self.fault(
-                    path,
-                    line.number,
+                    in: path,
+                    line: line.number,
                     "is the second one for client id \(DisplayedText(id)): remove one of the two"
                 )
             }
@@ -117,7 +117,7 @@ struct ClientSecretFile: Sendable {
         return word.reveal()
     }
 
-    private static func fault(_ path: String, _ line: Int, _ complaint: String) -> CommandError {
+    private static func fault(in path: String, line: Int, _ complaint: String) -> CommandError {
         CommandError(.configuration, "\(flag): \(path), line \(line): \(complaint)")
     }
 }

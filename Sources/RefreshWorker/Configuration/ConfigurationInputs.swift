@@ -1,7 +1,10 @@
 /// Everything that a configuration depends on, so that tests can simulate any machine.
 struct ConfigurationInputs: Sendable {
     /// A setting given on the command line.
-    typealias Flag = (name: Setting.Name, value: String)
+    struct Flag: Sendable {
+        let name: Setting.Name
+        let value: String
+    }
 
     var flags: [Flag]
     let environment: [String: String]

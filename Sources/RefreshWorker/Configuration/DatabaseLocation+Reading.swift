@@ -13,7 +13,7 @@ extension DatabaseLocation {
             guard !(isArgument && location.holdsPassword) else { throw passwordInArgument }
             return location
         }
-        return try readAddress(in: String(text.dropFirst(urlFilePrefix.count)), files)
+        return try readAddress(in: String(text.dropFirst(urlFilePrefix.count)), from: files)
     }
 
     private static let passwordInArgument = InputError(
@@ -24,7 +24,7 @@ extension DatabaseLocation {
         """
     )
 
-    private static func readAddress(in path: String, _ files: FileReader) throws(InputError)
+    private static func readAddress(in path: String, from files: FileReader) throws(InputError)
         -> DatabaseLocation
     {
         let content: Secret

@@ -7,10 +7,22 @@
 /// mistakes here, because each would lose a setting: a line without `=`, an unclosed quote, and text that is not UTF-8.
 /// A comment ends with its line, as it does since systemd 254.
 struct EnvironmentFile: Sendable {
-    /// The assignments, and the line of each key.
-    private(set) var entries: [(key: String, value: String, line: Int)] = []
-    /// The mistakes, and the line on which each begins.
-    private(set) var mistakes: [(line: Int, message: String)] = []
+    /// An assignment.
+    struct Entry: Sendable {
+        let key: String
+        let value: String
+        /// The line of the key.
+        let line: Int
+    }
+
+    struct Mistake: Sendable {
+        /// The line on which it begins.
+        let line: Int
+        let message: String
+    }
+
+    private(set) var entries: [Entry] = []
+    private(set) var mistakes: [Mistake] = []
 
     private let bytes: [UInt8]
     private var position: Int
@@ -44,11 +56,11 @@ struct EnvironmentFile: Sendable {
             reject("has no key before =", line: line)
             return
         }
-        entries.append((key, value, line))
+        entries.append(Entry(key: key, value: value, line: line))
     }
 
     private mutating func reject(_ message: String, line: Int) {
-        mistakes.append((line, message))
+        mistakes.append(Mistake(line: line, message: message))
     }
 }
 

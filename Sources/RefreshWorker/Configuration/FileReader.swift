@@ -43,7 +43,7 @@ extension FileReader {
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while true {
-            try waitForData(descriptor, timeout)
+            try waitForData(descriptor, timeout: timeout)
             let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0 && (errno == EINTR || errno == EAGAIN) { continue }
             guard count >= 0 else { throw InputError(code: errno) }
@@ -60,7 +60,7 @@ extension FileReader {
     /// Waits until there is data to read, or the end.
     ///
     /// A regular file is always ready.
-    private static func waitForData(_ descriptor: Int32, _ timeout: Duration) throws(InputError) {
+    private static func waitForData(_ descriptor: Int32, timeout: Duration) throws(InputError) {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var ready: Int32
         repeat {

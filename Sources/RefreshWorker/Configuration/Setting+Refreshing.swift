@@ -4,34 +4,39 @@ import Scheduler
 extension Setting {
     /// The settings for keeping grants alive.
     static let refreshing: [Setting] = [
-        Setting(.config, "FILE", change: .restart(\.configurationFile)) {
+        Setting(.config, placeholder: "FILE", change: .restart(\.configurationFile)) {
             """
             Configuration file of KEY=value lines in the syntax of systemd's EnvironmentFile. A reload reads it again. \
             Without it: ~/.config/refresh-worker/refresh-worker.conf of a user other than root, otherwise \
             /etc/refresh-worker/refresh-worker.conf, if it exists.
             """
         },
-        Setting(.database, "PLACE", default: "/var/lib/refresh-worker/grants.sqlite", change: .restart(\.database)) {
+        Setting(
+            .database,
+            placeholder: "PLACE",
+            default: "/var/lib/refresh-worker/grants.sqlite",
+            change: .restart(\.database)
+        ) {
             """
             The database: a SQLite file, created if it does not exist; or postgres://USER@HOST/NAME for many workers \
             on one PostgreSQL; or url-file:FILE for a file of mode 0600 with such an address and its password. If \
             systemd passes a credential named database-url, that is the default instead.
             """
         },
-        Setting(.keyFile, "FILE", default: "/etc/refresh-worker/keys", change: .file(\.keyFile)) {
+        Setting(.keyFile, placeholder: "FILE", default: "/etc/refresh-worker/keys", change: .file(\.keyFile)) {
             """
             The key ring that seals stored tokens; mode 0600. A running worker reads it again every five seconds. \
             If systemd passes a credential named key-ring, that is the default instead.
             """
         },
-        Setting(.clientID, "ID", repeatable: true, change: .reload(.clients, \.clientIDs)) {
+        Setting(.clientID, placeholder: "ID", repeatable: true, change: .reload(.clients, \.clientIDs)) {
             """
             OAuth client id of the app that obtained the grants. Can repeat; in the environment and the file a list \
             with commas. Also GOOGLE_CLIENT_ID, or a systemd credential named client-id with one on each line. A \
             change of the environment or of the credential takes a restart.
             """
         },
-        Setting(.clientSecretFile, "FILE", change: .reload(.clients, \.clientSecretFile)) {
+        Setting(.clientSecretFile, placeholder: "FILE", change: .reload(.clients, \.clientSecretFile)) {
             """
             File with the secrets of confidential clients; Google's iOS clients do not have one. Each line \
             is a client id, a blank and its secret; with exactly one client id the secret alone is enough. Lines that \
@@ -39,7 +44,7 @@ extension Setting {
             it is removed from --client-id: the grants stored for it are still refreshed.
             """
         },
-        Setting(.serverClientID, "ID", change: .reload(.clients, \.serverClientID)) {
+        Setting(.serverClientID, placeholder: "ID", change: .reload(.clients, \.serverClientID)) {
             """
             OAuth client id of your server (type "Web application"), which exchanges the serverAuthCode of Google's SDK for \
             a grant. Its secret must be in --client-secret-file. Must be of the same Google Cloud project as --client-id.
@@ -47,7 +52,7 @@ extension Setting {
         },
         Setting(
             .tokenEndpoint,
-            "URL",
+            placeholder: "URL",
             default: "https://oauth2.googleapis.com/token",
             change: .restart(\.endpoints.token)
         ) {
@@ -55,7 +60,7 @@ extension Setting {
         },
         Setting(
             .userinfoEndpoint,
-            "URL",
+            placeholder: "URL",
             default: "https://openidconnect.googleapis.com/v1/userinfo",
             change: .restart(\.endpoints.userinfo)
         ) {
@@ -63,7 +68,7 @@ extension Setting {
         },
         Setting(
             .tokeninfoEndpoint,
-            "URL",
+            placeholder: "URL",
             default: "https://oauth2.googleapis.com/tokeninfo",
             change: .restart(\.endpoints.tokeninfo)
         ) {
@@ -71,48 +76,53 @@ extension Setting {
         },
         Setting(
             .revocationEndpoint,
-            "URL",
+            placeholder: "URL",
             default: "https://oauth2.googleapis.com/revoke",
             change: .restart(\.endpoints.revocation)
         ) {
             "The endpoint that revokes a grant which the user ended."
         },
-        Setting(.caFile, "FILE", change: .restart(\.caFile)) {
+        Setting(.caFile, placeholder: "FILE", change: .restart(\.caFile)) {
             "Certificates (PEM) to trust instead of the system's, for a proxy or a server of your own."
         },
-        Setting(.metricsLog, "FILE", default: "-", change: .restart(\.metricsLog)) {
+        Setting(.metricsLog, placeholder: "FILE", default: "-", change: .restart(\.metricsLog)) {
             "The destination of the metrics log, one JSON object per line; - is standard output. A reload reopens it."
         },
-        Setting(.logSample, "EVENT=N", default: "\(EngineLog.sampledEvent)=1", change: .reload(.logs, \.logSample)) {
+        Setting(
+            .logSample,
+            placeholder: "EVENT=N",
+            default: "\(EngineLog.sampledEvent)=1",
+            change: .reload(.logs, \.logSample)
+        ) {
             """
             The share of \(EngineLog.sampledEvent) in the metrics log: the lines of refreshes that succeeded at the first \
             try and changed nothing else. 100 writes one of a hundred, 0 none, at most 1000000. No other event can be \
             left out. Summaries and metrics count all.
             """
         },
-        Setting(.logLevel, "LEVEL", default: "notice", change: .reload(.logs, \.logLevel)) {
+        Setting(.logLevel, placeholder: "LEVEL", default: "notice", change: .reload(.logs, \.logLevel)) {
             "The least severe level that goes to standard error: error, warning, notice, info or debug."
         },
-        Setting(.maxRate, "N", default: "200", change: .reload(.rate, \.maxRate)) {
+        Setting(.maxRate, placeholder: "N", default: "200", change: .reload(.rate, \.maxRate)) {
             """
             The maximum number of requests per second to the token endpoint for one client id, by all workers on the database \
             together: each takes an equal part. More than 0, at most 100000.
             """
         },
-        Setting(.summaryInterval, "SECONDS", default: "60", change: .restart(\.summaryInterval)) {
+        Setting(.summaryInterval, placeholder: "SECONDS", default: "60", change: .restart(\.summaryInterval)) {
             "The interval of summaries in the metrics log; 1 to 86400."
         },
-        Setting(.stopDeadline, "SECONDS", default: "20", change: .restart(\.stopDeadline)) {
+        Setting(.stopDeadline, placeholder: "SECONDS", default: "20", change: .restart(\.stopDeadline)) {
             "The time in which a stopping worker can finish requests in flight; 1 to 3600."
         },
-        Setting(.forgetEndedAfter, "DAYS", change: .restart(\.forgetEndedAfter)) {
+        Setting(.forgetEndedAfter, placeholder: "DAYS", change: .restart(\.forgetEndedAfter)) {
             """
             The days (1 to 3650) after which an ended grant loses its tokens, scopes and account, and its user the \
             e-mail address, name and picture, unless the user has signed in since. The user's id here and at Google and \
             the history stay. 'users forget' shows whom. Without it ended grants are kept.
             """
         },
-        Setting(.runOnce, nil, default: "no", change: .restart(\.runsOnce)) {
+        Setting(.runOnce, default: "no", change: .restart(\.runsOnce)) {
             "Try each due grant once, print a one-line JSON summary and exit: for cron. Five minutes at most."
         },
     ]

@@ -65,7 +65,7 @@ struct Setting: Sendable {
 
     init(
         _ name: Name,
-        _ placeholder: String?,
+        placeholder: String? = nil,
         default: String? = nil,
         repeatable: Bool = false,
         change: Change,

@@ -26,7 +26,7 @@ struct SettingSources {
         layers.append(environment)
         if let given = flags[.config]?.last ?? environment[.config]?.last {
             file = given.value
-            if let content = content(of: given, inputs) { layers.append(fileLayer(content, given.value)) }
+            if let content = content(of: given, inputs: inputs) { layers.append(fileLayer(content, path: given.value)) }
         } else {
             findFile(inputs)
         }
@@ -42,14 +42,14 @@ struct SettingSources {
             do throws(InputError) {
                 let content = try inputs.files.read(path)
                 file = path
-                return layers.append(fileLayer(content, path))
+                return layers.append(fileLayer(content, path: path))
             } catch {
                 let counts = path == Installation.file || error.mayPass
                 guard counts, !error.isMissing, !layers.contains(where: { $0[.database] != nil }) else { continue }
                 return problems.append(
                     .init(
                         origin: "configuration file \(path)",
-                        message: error.message + Self.advice(about: error, path, inputs),
+                        message: error.message + Self.advice(about: error, path: path, inputs: inputs),
                         mayPass: error.mayPass
                     )
                 )
@@ -58,7 +58,7 @@ struct SettingSources {
     }
 
     /// What a user who cannot read a configuration file can do, or nothing if its permissions are not the reason.
-    private static func advice(about error: InputError, _ path: String, _ inputs: ConfigurationInputs) -> String {
+    private static func advice(about error: InputError, path: String, inputs: ConfigurationInputs) -> String {
         guard !error.isMissing, !error.mayPass else { return "" }
         guard let user = inputs.continuesAs else {
             guard inputs.namedFile != nil else { return ": run this as root, or name another file with --config" }
@@ -93,7 +93,7 @@ struct SettingSources {
     }
 
     /// Reads the file that was named, or records the problem.
-    private mutating func content(of file: GivenValue, _ inputs: ConfigurationInputs) -> [UInt8]? {
+    private mutating func content(of file: GivenValue, inputs: ConfigurationInputs) -> [UInt8]? {
         let path = file.value
         do throws(InputError) {
             try InputText.checkText(path)
@@ -107,7 +107,7 @@ struct SettingSources {
             problems.append(
                 .init(
                     origin: "configuration file \(DisplayedText(path))",
-                    message: error.message + Self.advice(about: error, path, inputs),
+                    message: error.message + Self.advice(about: error, path: path, inputs: inputs),
                     mayPass: error.mayPass
                 )
             )
@@ -115,7 +115,7 @@ struct SettingSources {
         }
     }
 
-    private mutating func fileLayer(_ content: [UInt8], _ path: String) -> [Setting.Name: [GivenValue]] {
+    private mutating func fileLayer(_ content: [UInt8], path: String) -> [Setting.Name: [GivenValue]] {
         var layer: [Setting.Name: [GivenValue]] = [:]
         let parsed = EnvironmentFile(parsing: content)
         for mistake in parsed.mistakes {

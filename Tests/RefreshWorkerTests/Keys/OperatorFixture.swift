@@ -64,7 +64,7 @@ struct OperatorFixture: Sendable {
         let defaults: [(Setting.Name, String)] =
             [(.keyFile, keyFile), (.database, database)] + endpoints.map { ($0, "http://127.0.0.1:9/") }
         let inputs = ConfigurationInputs(
-            flags: (defaults + flags).map { (name: $0.0, value: $0.1) },
+            flags: (defaults + flags).map { ConfigurationInputs.Flag(name: $0.0, value: $0.1) },
             environment: environment,
             files: .system
         )

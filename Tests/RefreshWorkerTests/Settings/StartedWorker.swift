@@ -28,7 +28,7 @@ struct StartedWorker {
         _ body: (StartedWorker) async throws -> Result
     ) async throws -> Result {
         try write(settings, to: file, in: fixture)
-        let flags = [(name: Setting.Name.config, value: fixture.path(file))]
+        let flags = [ConfigurationInputs.Flag(name: .config, value: fixture.path(file))]
         let inputs = ConfigurationInputs(flags: flags, environment: [:], files: .system)
         let context = CommandContext(configuration: try Configuration(inputs), inputs: inputs)
         let notifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
