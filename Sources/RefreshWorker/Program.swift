@@ -21,7 +21,7 @@ enum Program {
             }
             if arguments.runsWorker { SignalStream.ignoreHangUps() }
             inputs = gather(for: arguments)
-            user = try becomeServiceUser(for: arguments, &inputs)
+            user = try becomeServiceUser(for: arguments, inputs: &inputs)
             try ProcessSetup.checkLimits(forDaemon: arguments.runsWorker)
             // Before the first secret is read.
             try ProcessSetup.forbidDumps()
@@ -30,7 +30,7 @@ enum Program {
         }
         Task.detached { [inputs] in
             do {
-                exit(try await run(arguments, inputs, as: user).rawValue)
+                exit(try await run(arguments, inputs: inputs, as: user).rawValue)
             } catch {
                 fail(error)
             }
@@ -55,7 +55,7 @@ enum Program {
     /// Continues as the service's user if root should not go on, and returns that user.
     private static func becomeServiceUser(
         for arguments: CommandArguments,
-        _ inputs: inout ConfigurationInputs
+        inputs: inout ConfigurationInputs
     ) throws -> ServiceUser? {
         guard ServiceUser.isRoot else { return nil }
         let foreign = Installation.foreignFile(
@@ -93,7 +93,7 @@ enum Program {
 
     private static func run(
         _ arguments: CommandArguments,
-        _ inputs: ConfigurationInputs,
+        inputs: ConfigurationInputs,
         as user: ServiceUser?
     ) async throws -> ExitCode {
         let configuration: Configuration
@@ -110,7 +110,9 @@ enum Program {
         }
         var reloaded = inputs
         // A reload reads the same file, and is refused without it.
-        if let file = configuration.configurationFile { reloaded.flags.append(ConfigurationInputs.Flag(name: .config, value: file)) }
+        if let file = configuration.configurationFile {
+            reloaded.flags.append(ConfigurationInputs.Flag(name: .config, value: file))
+        }
         var context = CommandContext(configuration: configuration, inputs: reloaded)
         context.printsJSON = arguments.printsJSON
         return try await context.run(arguments)

@@ -2,6 +2,13 @@ import Base
 import Glibc
 import Storage
 
+/// The outcome of a change that nobody can undo.
+struct MadeChange<Outcome> {
+    let outcome: Outcome
+    /// `false` after a dry run.
+    let isStored: Bool
+}
+
 extension CommandContext {
     /// Makes a change of a user or the user's grant that nobody can undo, in one transaction.
     ///
@@ -9,21 +16,20 @@ extension CommandContext {
     /// With `--dry-run` nothing changes. The plan is the outcome of the change itself, which is rolled back. If another
     /// process has changed what the person agreed to, the change is refused.
     ///
-    /// Returns the outcome, and whether it was stored. Throws `missing` if there is nothing to change, and closes the
-    /// store whenever it throws.
+    /// Throws `missing` if there is nothing to change, and closes the store whenever it throws.
     func change<Outcome: Sendable>(
-        _ store: any Store,
-        _ arguments: CommandArguments,
+        in store: any Store,
+        given arguments: CommandArguments,
         of user: String,
         missing: CommandError,
         plan: @escaping @Sendable (Outcome) -> String,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome?
-    ) async throws -> (outcome: Outcome, isStored: Bool) {
+    ) async throws -> MadeChange<Outcome> {
         do {
             let isDryRun = arguments.has("dry-run")
             guard isDryRun || Self.canAsk && !arguments.has("yes") else {
                 guard let outcome = try await store.transact(body) else { throw missing }
-                return (outcome, true)
+                return MadeChange(outcome: outcome, isStored: true)
             }
             let planned = try await store.rehearse { transaction in
                 (grant: try transaction.grant(ofUser: user), outcome: try body(transaction))
@@ -31,7 +37,7 @@ extension CommandContext {
             guard let plannedOutcome = planned.outcome else { throw missing }
             if isDryRun {
                 await store.close()
-                return (plannedOutcome, false)
+                return MadeChange(outcome: plannedOutcome, isStored: false)
             }
             let shown = plan(plannedOutcome)
             guard try await Self.agrees(to: shown) else { throw CommandError(.interrupted, "nothing was changed") }
@@ -45,7 +51,7 @@ extension CommandContext {
                 guard plan(outcome) == shown else { throw CommandError(planChangedTo: plan(outcome)) }
                 return outcome
             }
-            return (outcome, true)
+            return MadeChange(outcome: outcome, isStored: true)
         } catch {
             await store.close()
             throw error

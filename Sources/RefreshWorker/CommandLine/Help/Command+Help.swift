@@ -10,15 +10,18 @@ extension Command {
         for paragraph in paragraphs {
             page.paragraph(documents.located(paragraph))
         }
-        page.definitions("Commands", subcommands.map { ($0.words.last ?? "", $0.summary) })
-        page.definitions("Operands", operands.map { ($0.placeholder, $0.summary) })
-        page.definitions("Options", optionDefinitions)
-        page.definitions(words.isEmpty ? "Settings" : "Settings that matter here", settings.compactMap(Self.define))
+        page.definitions("Commands", entries: subcommands.map { ($0.words.last ?? "", $0.summary) })
+        page.definitions("Operands", entries: operands.map { ($0.placeholder, $0.summary) })
+        page.definitions("Options", entries: optionDefinitions)
+        page.definitions(
+            words.isEmpty ? "Settings" : "Settings that matter here",
+            entries: settings.compactMap(Self.define)
+        )
         if !words.isEmpty && !settings.isEmpty {
             page.paragraph("Each setting can also be in the environment or in the file; see refresh-worker --help.")
         }
         page.examples(examples)
-        page.definitions("Exit codes", exitCodes.map { (String($0.rawValue), $0.meaning) })
+        page.definitions("Exit codes", entries: exitCodes.map { (String($0.rawValue), $0.meaning) })
         return page.text
     }
 
@@ -28,7 +31,7 @@ extension Command {
         if words == ["help"] { return ["refresh-worker help [COMMAND]"] }
         let flags = options.map { "[\($0.usage)]" }
         let words = operands.map { $0.isOptional ? "[\($0.placeholder)]" : $0.placeholder }
-        return HelpPage.usage(of: invocation, words + flags + (settings.isEmpty ? [] : ["[settings]"]))
+        return HelpPage.usage(of: invocation, parts: words + flags + (settings.isEmpty ? [] : ["[settings]"]))
     }
 
     private var optionDefinitions: [(String, String)] {

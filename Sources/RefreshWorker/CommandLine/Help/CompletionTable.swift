@@ -11,13 +11,24 @@ struct CompletionTable {
         case other
     }
 
-    /// A flag without its dashes, and without a value if it does not take one.
-    typealias Flag = (name: String, summary: String, value: Value?)
+    struct Flag {
+        /// Without its dashes.
+        let name: String
+        let summary: String
+        /// `nil` if the flag does not take one.
+        var value: Value?
+    }
+
+    /// A word that can follow a command.
+    struct Subcommand {
+        let name: String
+        let summary: String
+    }
 
     /// A command, by the words that lead to it.
     struct Entry {
         let path: String
-        var subcommands: [(name: String, summary: String)] = []
+        var subcommands: [Subcommand] = []
         var flags: [Flag] = []
         var takesFile = false
     }
@@ -44,16 +55,16 @@ struct CompletionTable {
 
     private static func entry(of command: Command, subcommands: [Command]) -> Entry {
         var flags = command.options.map { option in
-            (option.name, option.summary.firstSentence, option.completed)
+            Flag(name: option.name, summary: option.summary.firstSentence, value: option.completed)
         }
         flags += command.settings.compactMap(Setting.named).filter { setting in
             !command.options.contains { $0.name == setting.name.rawValue }
         }.map { setting in
-            (setting.name.rawValue, setting.summary.firstSentence, setting.completed)
+            Flag(name: setting.name.rawValue, summary: setting.summary.firstSentence, value: setting.completed)
         }
-        flags.append(("help", "print the help", nil))
-        if command.readsConfiguration { flags.append(("no-switch", Command.noSwitchSummary, nil)) }
-        if command.words.isEmpty { flags.append(("version", "print the version", nil)) }
+        flags.append(Flag(name: "help", summary: "print the help"))
+        if command.readsConfiguration { flags.append(Flag(name: "no-switch", summary: Command.noSwitchSummary)) }
+        if command.words.isEmpty { flags.append(Flag(name: "version", summary: "print the version")) }
         return Entry(
             path: command.words.joined(separator: " "),
             subcommands: subcommands.map(named),
@@ -69,8 +80,8 @@ struct CompletionTable {
         }
     }
 
-    private static func named(_ command: Command) -> (name: String, summary: String) {
-        (command.words.last ?? "", command.summary)
+    private static func named(_ command: Command) -> Subcommand {
+        Subcommand(name: command.words.last ?? "", summary: command.summary)
     }
 }
 

@@ -23,7 +23,7 @@ struct HelpPage {
     }
 
     /// Adds terms with their explanations in two columns, or nothing if there are no entries.
-    mutating func definitions(_ title: String, _ entries: [(term: String, explanation: String)]) {
+    mutating func definitions(_ title: String, entries: [(term: String, explanation: String)]) {
         guard !entries.isEmpty else { return }
         heading(title)
         let longest = entries.map(\.term.count).max() ?? 0
@@ -51,7 +51,7 @@ struct HelpPage {
     }
 
     /// Lays out a command and its arguments on as many lines as needed, and keeps a flag and its value together.
-    static func usage(of command: String, _ parts: [String]) -> [String] {
+    static func usage(of command: String, parts: [String]) -> [String] {
         var lines = [command]
         for part in parts {
             if 2 + lines[lines.count - 1].count + 1 + part.count > width {

@@ -48,15 +48,15 @@ extension CompletionTable {
 
     private var zshBranches: String {
         entries.flatMap { entry in
-            let commands = entry.subcommands.map { Self.described($0.name, $0.summary) }.joined(separator: " ")
-            let flags = entry.flags.map { Self.described("--\($0.name)", $0.summary) }.joined(separator: " ")
+            let commands = entry.subcommands.map { Self.described($0.name, summary: $0.summary) }.joined(separator: " ")
+            let flags = entry.flags.map { Self.described("--\($0.name)", summary: $0.summary) }.joined(separator: " ")
             return ["'\(entry.path)')", "    commands=(\(commands))", "    flags=(\(flags))"]
                 + (entry.takesFile ? ["    [[ $current == -* ]] || _files"] : []) + ["    ;;"]
         }.map { "    " + $0 }.joined(separator: "\n")
     }
 
     /// Returns a quoted `name:description`.
-    private static func described(_ name: String, _ summary: String) -> String {
+    private static func described(_ name: String, summary: String) -> String {
         "'\(name):\(summary.replacing("'", with: "'\\''"))'"
     }
 }

@@ -35,10 +35,11 @@ extension Command {
         @Sendable func plan(_ ending: GrantEnding) -> String {
             "end the grant of user \(DisplayedText(user)) here\(ending.plannedEnd.planClause)"
         }
-        let (outcome, isStored) = try await context.change(store, arguments, of: user, missing: missing, plan: plan) {
+        let change = try await context.change(in: store, given: arguments, of: user, missing: missing, plan: plan) {
             try GrantEnding.end(grantOfUser: user, in: $0, at: now)
         }
-        guard isStored else {
+        let outcome = change.outcome
+        guard change.isStored else {
             context.answer("would \(plan(outcome))") { outcome.plannedEnd.write(to: &$0, ofUser: user) }
             return .success
         }

@@ -49,7 +49,7 @@ extension Command {
     ) { arguments, context in
         guard let user = arguments.operands.first else {
             let state = arguments["state"].flatMap { GrantState(rawValue: $0) }
-            let counts = try await retryAll(in: state, ofClient: arguments["client"], context)
+            let counts = try await retryAll(in: state, ofClient: arguments["client"], by: context)
             context.answer(sentence(counts)) { write(counts, to: &$0) }
             return .success
         }
@@ -58,7 +58,7 @@ extension Command {
             try await store.transact { try GrantRetry.retry(grantOfUser: user, in: $0, at: now) }
         }
         guard let (grant, result) = outcome else { throw CommandError(VendingError.unknownUser, ofUser: user) }
-        let failure = failure(to: result, grant)
+        let failure = failure(to: result, of: grant)
         if failure == nil || context.printsJSON {
             context.answer(sentence([result: 1])) { write([result: 1], to: &$0) }
         }
@@ -69,7 +69,7 @@ extension Command {
     private static func retryAll(
         in state: GrantState?,
         ofClient clientID: String?,
-        _ context: CommandContext
+        by context: CommandContext
     ) async throws -> [GrantRetry: Int] {
         try await context.withExistingStore(for: .changing) { store in
             var counts: [GrantRetry: Int] = [:]
@@ -88,7 +88,7 @@ extension Command {
     }
 
     /// Returns the failure to report for a single grant that was not made due, or `nil` if all is well.
-    private static func failure(to outcome: GrantRetry, _ grant: Grant) -> CommandError? {
+    private static func failure(to outcome: GrantRetry, of grant: Grant) -> CommandError? {
         outcome.problem(of: grant).map { problem in
             CommandError(
                 outcome == .awaitingConfirmation ? .leftForLater : .userMustAct,

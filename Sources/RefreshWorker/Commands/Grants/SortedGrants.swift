@@ -14,7 +14,12 @@ struct SortedGrants {
         case since
     }
 
-    typealias Entry = (time: Timestamp?, text: String, id: GrantID)
+    /// What the order needs of a grant.
+    struct Entry {
+        var time: Timestamp?
+        var text = ""
+        let id: GrantID
+    }
 
     /// Entries without a time come last, and equal ones in the order of their ids.
     private static func precedes(_ one: Entry, _ other: Entry) -> Bool {
@@ -34,9 +39,9 @@ struct SortedGrants {
 
     mutating func add(_ grant: Grant) {
         switch order {
-        case .due: entries.append((grant.dueAt, "", grant.id))
-        case .since: entries.append((grant.since, "", grant.id))
-        case .user: entries.append((nil, grant.userID, grant.id))
+        case .due: entries.append(Entry(time: grant.dueAt, id: grant.id))
+        case .since: entries.append(Entry(time: grant.since, id: grant.id))
+        case .user: entries.append(Entry(text: grant.userID, id: grant.id))
         }
         // Sorted once for as many additions as are kept, so that each costs little.
         if let limit, entries.count >= max(1000, 2 * limit) { truncate(to: limit) }

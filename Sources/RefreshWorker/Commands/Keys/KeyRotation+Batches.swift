@@ -6,9 +6,14 @@ extension KeyRotation {
     /// The number of grants in a batch: few enough that no worker waits long to write.
     private static let batchSize = 100
 
-    /// The last grant of a batch, or `nil` at the end, the number of tokens that are now sealed with the sealing key, and
-    /// the users with a token that its key does not open.
-    typealias Batch = (last: GrantID?, resealed: Int, unreadable: [String])
+    struct Batch {
+        /// The last grant, or `nil` at the end.
+        let last: GrantID?
+        /// The number of tokens that are now sealed with the sealing key.
+        var resealed = 0
+        /// The users with a token that its key does not open.
+        var unreadable: [String] = []
+    }
 
     /// Reads the next grants and seals again those of their tokens that one of `keys` seals.
     ///
@@ -17,9 +22,9 @@ extension KeyRotation {
     func nextBatch(after cursor: GrantID?, outdated keys: Set<KeyID>) async throws -> Batch {
         let page = try await store.grants(after: cursor, in: nil, atMost: Self.batchSize)
         let outdated = page.filter { $0.isSealed(withOneOf: keys) }.map(\.id)
-        guard !outdated.isEmpty else { return (page.last?.id, 0, []) }
+        guard !outdated.isEmpty else { return Batch(last: page.last?.id) }
         return try await store.transact { transaction in
-            var batch: Batch = (page.last?.id, 0, [])
+            var batch = Batch(last: page.last?.id)
             for id in outdated {
                 guard var grant = try transaction.grant(id) else { continue }
                 let count = try reseal(&grant, outdated: keys)

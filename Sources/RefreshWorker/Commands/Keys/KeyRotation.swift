@@ -58,17 +58,17 @@ struct KeyRotation: Sendable {
         while true {
             let state = try await readState(progress)
             let step = RotationStep.next(in: state)
-            if case .finish(let key) = step { return outcome(with: key, state, progress) }
+            if case .finish(let key) = step { return outcome(with: key, state: state, progress: progress) }
             // Checked only now, so that stopping a finished rotation does not ask for another run.
             if isStopping() { return nil }
             if !progress.isBegun, step != .addKey { reportProgress(.resumed(step)) }
             progress.isBegun = true
             switch step {
             case .awaitHolders(let key, let lacking):
-                try await wait(step, &progress, orElse: CommandError(workers: lacking, doNot: "hold", key))
+                try await wait(step, progress: &progress, orElse: CommandError(workers: lacking, doNot: "hold", key))
                 continue
             case .awaitSealers(let key, let lacking):
-                try await wait(step, &progress, orElse: CommandError(workers: lacking, doNot: "seal with", key))
+                try await wait(step, progress: &progress, orElse: CommandError(workers: lacking, doNot: "seal with", key))
                 continue
             case .addKey:
                 let key = try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.addPending(path: keyFile)
@@ -79,7 +79,7 @@ struct KeyRotation: Sendable {
                 try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.promote(key, path: keyFile) }
                 reportProgress(.promoted(key))
             case .reseal:
-                try await reseal(state, &progress)
+                try await reseal(state, progress: &progress)
             case .finish:
                 break
             }
@@ -102,7 +102,7 @@ struct KeyRotation: Sendable {
         )
     }
 
-    private func wait(_ step: RotationStep, _ progress: inout Progress, orElse failure: CommandError) async throws {
+    private func wait(_ step: RotationStep, progress: inout Progress, orElse failure: CommandError) async throws {
         let since = progress.waitingSince ?? time.sinceBoot
         progress.waitingSince = since
         guard time.sinceBoot - since < Self.workerTimeout else { throw failure }
@@ -111,7 +111,7 @@ struct KeyRotation: Sendable {
     }
 
     /// Makes one pass over all grants.
-    private func reseal(_ state: RotationState, _ progress: inout Progress) async throws {
+    private func reseal(_ state: RotationState, progress: inout Progress) async throws {
         let total = progress.resealed + state.outdatedTokens
         let resealedBefore = progress.resealed
         var cursor: GrantID?
@@ -137,7 +137,7 @@ struct KeyRotation: Sendable {
         }
     }
 
-    private func outcome(with key: KeyID, _ state: RotationState, _ progress: Progress) -> Outcome {
+    private func outcome(with key: KeyID, state: RotationState, progress: Progress) -> Outcome {
         Outcome(
             sealingKeyID: key,
             resealed: progress.resealed,

@@ -45,8 +45,8 @@ extension Command {
         ],
         exitCodes: .ofDatabase(.badData, .cannotCreate)
     ) { arguments, context in
-        let source = try location("from", in: arguments, context)
-        let target = try location("to", in: arguments, context)
+        let source = try location("from", in: arguments, context: context)
+        let target = try location("to", in: arguments, context: context)
         guard source != target else {
             throw CommandError(.usage, "--from and --to name the same database; name the one to copy to with --to")
         }
@@ -64,21 +64,26 @@ extension Command {
             else {
                 preconditionFailure("a database that can be created is never missing")
             }
-            return try await CommandContext.using(to) { try await copy(from, source, into: to, target, in: context) }
+            return try await CommandContext.using(to) {
+                try await copy(
+                    from: CopySide(store: from, location: source),
+                    to: CopySide(store: to, location: target),
+                    in: context
+                )
+            }
         }
         context.answer(summary.text(from: source, to: target)) { summary.write(from: source, to: target, into: &$0) }
         return .success
     }
 
     private static func copy(
-        _ from: any Store,
-        _ source: DatabaseLocation,
-        into to: any Store,
-        _ target: DatabaseLocation,
+        from source: CopySide,
+        to target: CopySide,
         in context: CommandContext
     ) async throws -> StoreCopy.Summary {
-        let title = target.title
-        if let newLocation = try await from.movedTo, newLocation != title, newLocation != StoreCopy.unfinished(title) {
+        let title = target.location.title
+        let markedByThisCopy = [title, StoreCopy.unfinished(title)]
+        if let newLocation = try await source.store.movedTo, !markedByThisCopy.contains(newLocation) {
             context.diagnostics.warning(
                 "the database was moved before; changes made there since then are not copied",
                 ["moved_to": newLocation]
@@ -88,8 +93,8 @@ extension Command {
         defer { progress.clear() }
         let copying = Task {
             try await StoreCopy(
-                from: from,
-                to: to,
+                from: source.store,
+                to: target.store,
                 at: title,
                 pause: { [time = context.time] in try await time.sleep(for: $0) },
                 report: { progress.show($0.line) }
@@ -106,11 +111,11 @@ extension Command {
         do {
             return try await copying.value
         } catch let failure as StoreCopyError {
-            throw CommandError(failure, from: source, to: target)
+            throw CommandError(failure, from: source.location, to: target.location)
         } catch is CancellationError {
             throw CommandError(
                 .leftForLater,
-                "the copy was stopped; \(source) can be used as before, and the same command continues the copy"
+                "the copy was stopped; \(source.location) can be used as before, and the same command continues the copy"
             )
         }
     }
@@ -119,7 +124,7 @@ extension Command {
     private static func location(
         _ option: String,
         in arguments: CommandArguments,
-        _ context: CommandContext
+        context: CommandContext
     ) throws(CommandError) -> DatabaseLocation {
         let (flag, text) = ("--\(option)", arguments.needed(option))
         do throws(InputError) {
@@ -129,6 +134,12 @@ extension Command {
             throw CommandError(.configuration, "\(flag): \(error.message)")
         }
     }
+}
+
+/// A database that is copied, or into which it is copied.
+private struct CopySide {
+    let store: any Store
+    let location: DatabaseLocation
 }
 
 extension DatabaseLocation {

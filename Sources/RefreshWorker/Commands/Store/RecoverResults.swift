@@ -30,7 +30,7 @@ extension Command {
         let vault = try context.openVault()
         let store = try await context.openExistingStore(for: .changing)
         /// The numbers are unknown if the opening of the database has stored the results.
-        func answer(_ text: String, _ summary: ResultRecovery? = nil) {
+        func answer(_ text: String, summary: ResultRecovery? = nil) {
             context.answer(text) { line in
                 line.field("file", path)
                 line.fieldOrNull("stored", summary?.stored)
@@ -56,7 +56,7 @@ extension Command {
                 throw CommandError(.badData, "\(path) contains no results, and was not removed")
             }
             try SpillFile.remove(path)
-            answer("\(summary.sentence); \(path) is removed", summary)
+            answer("\(summary.sentence); \(path) is removed", summary: summary)
             return .success
         }
     }

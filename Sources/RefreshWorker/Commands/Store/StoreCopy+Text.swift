@@ -8,13 +8,13 @@ extension StoreCopy.Progress {
         case .waiting(let rest):
             "waiting for leases of workers that do not answer, \(Int(rest.inSeconds.rounded(.up))) s"
         case .copied(let kind, let count, let all):
-            "copied \(count) of \(all) \(kind.plural)\(Self.percentage(count, all))"
+            "copied \(count) of \(all) \(kind.plural)\(Self.percentage(count, of: all))"
         case .compared(let kind, let count, let all):
-            "compared \(count) of \(all) \(kind.plural)\(Self.percentage(count, all))"
+            "compared \(count) of \(all) \(kind.plural)\(Self.percentage(count, of: all))"
         }
     }
 
-    private static func percentage(_ count: Int, _ all: Int) -> String { all > 0 ? " (\(count * 100 / all) %)" : "" }
+    private static func percentage(_ count: Int, of all: Int) -> String { all > 0 ? " (\(count * 100 / all) %)" : "" }
 }
 
 extension StoreCopy.Summary {

@@ -38,10 +38,11 @@ extension Command {
             return "delete user \(DisplayedText(id)) and \(sessions(deletion))\(grant)"
         }
         let missing = CommandError(unknownUser: id)
-        let (outcome, isStored) = try await context.change(store, arguments, of: id, missing: missing, plan: plan) {
+        let change = try await context.change(in: store, given: arguments, of: id, missing: missing, plan: plan) {
             try AccountDeletion.delete(user: id, in: $0, at: now)
         }
-        guard isStored else {
+        let outcome = change.outcome
+        guard change.isStored else {
             context.answer("would \(plan(outcome))") { outcome.write(to: &$0, ofUser: id, outcome.plannedEnd) }
             return .success
         }
