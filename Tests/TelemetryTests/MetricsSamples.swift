@@ -69,7 +69,7 @@ enum MetricsSamples {
             AppliedSecurityEvent(kind: "tokens_revoked", outcome: .applied, grants: 1, sessions: 2),
             token: "00112233aabbccdd"
         ),
-        summary(counts), summary(noCounts), .runOnce(pass, UnstoredResults(), duration: .seconds(8)),
+        summary(counts), summary(noCounts), .runOnce(pass, unstored: UnstoredResults(), duration: .seconds(8)),
         .started(mode: "daemon"), .stopping(reason: "SIGTERM", inFlight: 3), .stopped(uptime: .seconds(60)),
         .clockStep(.seconds(-3_600)),
         .delivery(
@@ -120,7 +120,7 @@ enum MetricsSamples {
         let http = HTTPClient.Counters()
         return .summary(
             of: counts,
-            grants,
+            grants: grants,
             at: now,
             inFlight: 1,
             waiting: 10 - overdue,

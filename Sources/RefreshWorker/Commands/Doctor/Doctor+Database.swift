@@ -38,7 +38,7 @@ extension Doctor {
         do {
             let leftovers = try LeftoverFiles.besideMissing(path)
             guard leftovers.isEmpty else {
-                return (.fault(LeftoverFiles.finding(path, leftovers), LeftoverFiles.advice), false)
+                return (.fault(LeftoverFiles.finding(path, leftovers: leftovers), LeftoverFiles.advice), false)
             }
             guard let status = try FileStatus.of(path) else { return (missingFileCheck(path), false) }
             if let fault = fault(of: status, path) { return (fault, false) }

@@ -43,10 +43,11 @@ extension Command {
                 answer("everything in \(path) was stored when the database was opened")
                 return .success
             }
-            guard let (summary, problem, _) = try await context.recover(path, into: store, vault) else {
+            guard let recovered = try await context.recover(path, into: store, with: vault) else {
                 throw CommandError(.leftForLater, "\(path) is in use by another process: try again when it has ended")
             }
-            if let problem {
+            let summary = recovered.summary
+            if let problem = recovered.problem {
                 throw CommandError(
                     .badData,
                     "\(path) could not be recovered completely: \(problem). \(summary.sentence); the file was not removed"

@@ -114,7 +114,7 @@ extension CommandContext {
     }
 
     private func extendStart(_ notifier: SystemdNotifier, while status: String) {
-        notifier.notify([.extendStart(by: Self.startExtension), .status(status)], diagnostics)
+        notifier.notify([.extendStart(by: Self.startExtension), .status(status)], diagnostics: diagnostics)
     }
 }
 

@@ -77,7 +77,7 @@ extension CommandContext {
         report(unstored, in: worker.spill)
         if let error = await ending.value { throw error }
         let summary = try outcome.get()
-        let event = MetricsEvent.runOnce(summary, unstored, duration: time.sinceBoot - started)
+        let event = MetricsEvent.runOnce(summary, unstored: unstored, duration: time.sinceBoot - started)
         if case .file = configuration.metricsLog { worker.metrics.record(event) }
         await worker.writer.finish()
         // The last line of standard output, even if the metrics log is elsewhere.

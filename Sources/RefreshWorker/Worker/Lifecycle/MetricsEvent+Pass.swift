@@ -3,7 +3,7 @@ import Telemetry
 
 extension MetricsEvent {
     /// The result of a pass: the last line on standard output.
-    static func runOnce(_ pass: PassSummary, _ unstored: UnstoredResults, duration: Duration) -> MetricsEvent {
+    static func runOnce(_ pass: PassSummary, unstored: UnstoredResults, duration: Duration) -> MetricsEvent {
         MetricsEvent("run_once") { line in
             line.number("due", pass.due, "that were due: the sum of the next seven")
             line.number("refreshed", pass.refreshed, "with a new access token")

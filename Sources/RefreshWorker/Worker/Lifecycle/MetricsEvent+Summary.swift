@@ -9,7 +9,7 @@ extension MetricsEvent {
     /// `waiting` are the grants in memory that are not due yet.
     static func summary(
         of counts: IntervalCounts,
-        _ grants: GrantStatistics,
+        grants: GrantStatistics,
         at now: Timestamp,
         inFlight: Int,
         waiting: Int,

@@ -57,8 +57,8 @@ struct WorkerHeartbeat: Sendable {
             ring.fileProblem =
                 "\(error.descriptionWhileInUse). The worker continues with the keys in memory; a restart would fail"
         }
-        report(.keyFileUnreadable, ring.fileProblem)
-        report(.keyRingRefused, ring.rejection)
+        report(.keyFileUnreadable, problem: ring.fileProblem)
+        report(.keyRingRefused, problem: ring.rejection)
         var obstacle = try await keyRingMonitor.check()
         try standBy(obstacle)
         var reports = try await report(isStandingBy: obstacle != nil)
@@ -98,8 +98,12 @@ struct WorkerHeartbeat: Sendable {
     }
 
     /// Raises an alarm, or ends it if its problem is `nil`.
-    private func report(_ kind: AlarmKind, _ problem: String?) {
-        if let problem { raise(kind, problem) } else { log?.end([kind]) }
+    private func report(_ kind: AlarmKind, problem: String?) {
+        if let problem {
+            raise(kind, problem)
+        } else {
+            log?.end([kind])
+        }
     }
 
     private func raise(_ kind: AlarmKind, _ text: String) {

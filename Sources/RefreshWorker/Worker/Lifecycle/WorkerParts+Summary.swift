@@ -27,7 +27,7 @@ extension WorkerParts {
                 metrics.record(
                     .summary(
                         of: counters.drain(),
-                        statistics,
+                        grants: statistics,
                         at: now,
                         inFlight: await engine.inFlight,
                         waiting: await engine.waiting,

@@ -47,7 +47,9 @@ struct WorkerParts: Sendable {
         self.vault = vault
         self.notifier = notifier
         http = try context.openHTTP()
-        (writer, metrics, counters) = try context.openMetrics()
+        writer = try context.openMetricsWriter()
+        metrics = MetricsLog(sink: writer, worker: context.workerName, time: context.time)
+        counters = IntervalCounters(time: context.time)
         log = EngineLog(metrics: metrics, diagnostics: context.diagnostics, counters: counters, time: context.time)
         log.sample(oneOf: context.configuration.logSample)
         spill = context.openSpill(vault: vault)
@@ -145,15 +147,19 @@ struct WorkerParts: Sendable {
         http.shutDown()
     }
 
-    /// The reason why a worker stops: a signal, or an error because of which the database must not be used any more.
-    private typealias StopReason = (name: String, error: StoreError?)
+    private struct StopReason {
+        /// The signal, or the code of the error.
+        let name: String
+        /// The error because of which the database must not be used any more.
+        var error: StoreError?
+    }
 
     /// Reloads on SIGHUP, and returns the first reason to stop.
     private func handle(_ signals: SignalStream) async -> StopReason {
         await withTaskGroup(of: StopReason?.self) { group in
             group.addTask {
                 for await signal in signals.signals {
-                    guard signal == .hangUp else { return (signal.name, nil) }
+                    guard signal == .hangUp else { return StopReason(name: signal.name) }
                     notify(.reloading(monotonicMicroseconds: SystemdNotifier.monotonicMicroseconds))
                     await reload()
                     notify(.ready)
@@ -161,7 +167,7 @@ struct WorkerParts: Sendable {
                 return nil
             }
             group.addTask {
-                for await error in engine.fatalStoreErrors { return (error.code.rawValue, error) }
+                for await error in engine.fatalStoreErrors { return StopReason(name: error.code.rawValue, error: error) }
                 return nil
             }
             defer { group.cancelAll() }
@@ -170,5 +176,5 @@ struct WorkerParts: Sendable {
         }
     }
 
-    func notify(_ messages: NotifyMessage...) { notifier.notify(messages, context.diagnostics) }
+    func notify(_ messages: NotifyMessage...) { notifier.notify(messages, diagnostics: context.diagnostics) }
 }

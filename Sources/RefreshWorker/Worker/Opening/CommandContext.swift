@@ -130,14 +130,12 @@ struct CommandContext: Sendable {
         )
     }
 
-    /// Opens the metrics log and the counters for its summaries.
-    func openMetrics() throws -> (writer: LineWriter, log: MetricsLog, counters: IntervalCounters) {
-        let writer: LineWriter
+    /// Opens the file of the metrics log.
+    func openMetricsWriter() throws -> LineWriter {
         do {
-            writer = try LineWriter(to: configuration.metricsLog, time: time, diagnostics: diagnostics)
+            return try LineWriter(to: configuration.metricsLog, time: time, diagnostics: diagnostics)
         } catch {
             throw CommandError(.cannotCreate, "the metrics log: \(error)")
         }
-        return (writer, MetricsLog(sink: writer, worker: workerName, time: time), IntervalCounters(time: time))
     }
 }

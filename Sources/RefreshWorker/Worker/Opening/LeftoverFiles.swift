@@ -30,7 +30,7 @@ enum LeftoverFiles {
     }
 
     /// The problem of a missing database with leftovers.
-    static func finding(_ path: String, _ leftovers: [String]) -> String {
+    static func finding(_ path: String, leftovers: [String]) -> String {
         "the database \(path) is missing, although files of it are there (\(leftovers.joined(separator: ", ")))"
     }
 
@@ -42,6 +42,6 @@ enum LeftoverFiles {
 
 extension CommandError {
     init(_ leftovers: [String], besideMissing path: String) {
-        self.init(.configuration, "\(LeftoverFiles.finding(path, leftovers)): \(LeftoverFiles.advice)")
+        self.init(.configuration, "\(LeftoverFiles.finding(path, leftovers: leftovers)): \(LeftoverFiles.advice)")
     }
 }

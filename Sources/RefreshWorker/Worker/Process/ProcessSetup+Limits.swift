@@ -17,8 +17,8 @@ extension ProcessSetup {
     /// `await`, while the process has one thread.
     static func checkLimits(forDaemon isDaemon: Bool) throws(CommandError) {
         try checkOpenFiles(isDaemon ? filesOfDaemon : filesOfCommand)
-        try checkAddressSpace(RLIMIT_AS, "RLIMIT_AS", "ulimit -v")
-        try checkAddressSpace(RLIMIT_DATA, "RLIMIT_DATA", "ulimit -d")
+        try checkAddressSpace(RLIMIT_AS, name: "RLIMIT_AS", command: "ulimit -v")
+        try checkAddressSpace(RLIMIT_DATA, name: "RLIMIT_DATA", command: "ulimit -d")
         try checkThreads()
     }
 
@@ -46,8 +46,8 @@ extension ProcessSetup {
 
     private static func checkAddressSpace(
         _ resource: __rlimit_resource,
-        _ name: String,
-        _ command: String
+        name: String,
+        command: String
     ) throws(CommandError) {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else { return }

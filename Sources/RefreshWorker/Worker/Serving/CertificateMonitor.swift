@@ -29,20 +29,31 @@ struct CertificateMonitor: Sendable {
     /// Without this, certificates that live for a few days would always count as about to expire.
     private static let fractionOfLifetime = 4
 
+    /// An alarm about a certificate that a person must renew, and its sentence.
+    struct Problem {
+        let kind: AlarmKind
+        let text: String
+    }
+
     static func problem(
         in path: String,
         validFrom: Timestamp,
         expiresAt: Timestamp,
         at now: Timestamp
-    ) -> (kind: AlarmKind, text: String)? {
-        let (end, start) = (expiresAt.iso8601Seconds, validFrom.iso8601Seconds)
+    ) -> Problem? {
+        let end = expiresAt.iso8601Seconds
         let renewal = "put the new certificate and its key in place, then run: systemctl reload refresh-worker"
         if now >= expiresAt {
-            return (.certificateExpired, "\(path) expired at \(end), and services refuse it: \(renewal)")
+            let text = "\(path) expired at \(end), and services refuse it: \(renewal)"
+            return Problem(kind: .certificateExpired, text: text)
         }
-        if now < validFrom { return (.certificateNotYetValid, "\(path) is not valid before \(start): check the clock") }
+        if now < validFrom {
+            let text = "\(path) is not valid before \(validFrom.iso8601Seconds): check the clock"
+            return Problem(kind: .certificateNotYetValid, text: text)
+        }
         let warning = min(maximumWarning, (expiresAt - validFrom) / fractionOfLifetime)
-        return expiresAt - now <= warning ? (.certificateExpiring, "\(path) expires at \(end): \(renewal)") : nil
+        guard expiresAt - now <= warning else { return nil }
+        return Problem(kind: .certificateExpiring, text: "\(path) expires at \(end): \(renewal)")
     }
 
     /// Raises the alarm about the certificate as it is now, and ends those that are over.
@@ -56,8 +67,7 @@ struct CertificateMonitor: Sendable {
 }
 
 extension ServerCertificate {
-    /// Returns the alarm about the certificate in a file that a person must renew, and its sentence.
-    func problem(in path: String, at now: Timestamp) -> (kind: AlarmKind, text: String)? {
+    func problem(in path: String, at now: Timestamp) -> CertificateMonitor.Problem? {
         CertificateMonitor.problem(in: path, validFrom: validFrom, expiresAt: expiresAt, at: now)
     }
 }

@@ -32,7 +32,7 @@ extension HTTPListeners {
     /// Returns the settings of the public listener, with its socket open.
     static func publicServer(
         at address: ListenAddress,
-        _ configuration: Configuration
+        configuration: Configuration
     ) throws -> HTTPServer.Configuration {
         var server = HTTPServer.Configuration(listen: address)
         server.maximumConnections = connectionLimits(openFiles: try HTTPServer.raiseOpenFileLimit()).ofPublic

@@ -55,7 +55,7 @@ extension PublicListener {
                     """
                 )
             }
-            configuration = try HTTPListeners.publicServer(at: address, context.configuration)
+            configuration = try HTTPListeners.publicServer(at: address, configuration: context.configuration)
         }
 
         func start(_ worker: WorkerParts) throws -> PublicListener {

@@ -4,6 +4,15 @@ import Scheduler
 import Storage
 import Telemetry
 
+/// What became of the results of a spill file.
+struct RecoveredFile: Sendable {
+    var summary = ResultRecovery()
+    /// For people: some results cannot be read, or belong to grants that are not in this database.
+    var problem: String?
+    /// The keys that the ring lacks.
+    var missingKeys: Set<KeyID> = []
+}
+
 /// Finds spill files and stores their results before any other use of the database.
 ///
 /// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
@@ -19,17 +28,18 @@ extension CommandContext {
         let fit = try await store.recordedFit(of: vault.ring.current)
         for path in try location.spills {
             if case .foreign(let ids)? = fit { throw CommandError(resultsIn: path, need: Set(ids), of: vault) }
-            guard let (summary, problem, missingKeys) = try await recover(path, into: store, vault) else {
+            guard let recovered = try await recover(path, into: store, with: vault) else {
                 diagnostics.warning("a spill file is in use by another process, which recovers it", ["file": path])
                 continue
             }
-            if !missingKeys.isEmpty {
+            let summary = recovered.summary
+            if !recovered.missingKeys.isEmpty {
                 // A key that was given up (keys retire --lost) must not stop the work for the other grants.
                 let inUse = if let fit { fit.keyIDs } else { try await Array(store.keysInUse().keys) }
-                let needed = missingKeys.intersection(inUse)
+                let needed = recovered.missingKeys.intersection(inUse)
                 guard needed.isEmpty else { throw CommandError(resultsIn: path, need: needed, of: vault) }
             }
-            guard let problem else {
+            guard let problem = recovered.problem else {
                 try SpillFile.remove(path)
                 guard summary != ResultRecovery() else { continue }
                 diagnostics.notice(
@@ -55,20 +65,19 @@ extension CommandContext {
 
     /// Stores the results of one file and leaves the file in place.
     ///
-    /// The problem, for people, is that some results cannot be read, or belong to grants that are not in this database.
-    /// The keys are those that the ring lacks. Returns `nil` if a running process uses the file, or it is gone.
+    /// Returns `nil` if a running process uses the file, or it is gone.
     func recover(
         _ path: String,
         into store: any Store,
-        _ vault: TokenVault
-    ) async throws -> (summary: ResultRecovery, problem: String?, missingKeys: Set<KeyID>)? {
-        let content: (results: [SealedSecret], isDamaged: Bool)
+        with vault: TokenVault
+    ) async throws -> RecoveredFile? {
+        let content: SpillFormat.Content
         do {
             guard let file = try SpillFile.openIfThere(path), try await hasLocked(file), file.isInPlace else {
                 return nil
             }
             guard let bytes = try file.read(limit: SpillFormat.maximumSize) else {
-                return (ResultRecovery(), "it is larger than any spill file", [])
+                return RecoveredFile(problem: "it is larger than any spill file")
             }
             content = SpillFormat.read(bytes)
         } catch let error as SystemCallError {
@@ -104,12 +113,13 @@ extension CommandContext {
             random: random
         )
         try await summary.store(exchanged, into: store, sealingWith: vault, time: time, random: random)
-        if summary.unknown > 0 {
-            problem =
-                problem
-                ?? "\(summary.unknown) of its \(results.count) grants are not in this database: it is another one, or an older backup"
+        if problem == nil, summary.unknown > 0 {
+            problem = """
+                \(summary.unknown) of its \(results.count) grants are not in this database: it is another one, or an older \
+                backup
+                """
         }
-        return (summary, problem, missingKeys)
+        return RecoveredFile(summary: summary, problem: problem, missingKeys: missingKeys)
     }
 
     private func hasLocked(_ file: SpillFile) async throws -> Bool {

@@ -22,7 +22,7 @@ final class SpillFile: Sendable {
     ///
     /// Root's file belongs to the owner of the folder, because a worker that cannot read results does not start.
     static func create(_ path: String) throws(SystemCallError) -> SpillFile {
-        let file = try open(path, O_RDWR | O_CREAT | O_EXCL)
+        let file = try open(path, flags: O_RDWR | O_CREAT | O_EXCL)
         var folder = stat()
         if geteuid() == 0, unsafe stat(path.parentFolder, &folder) == 0 {
             // Within a container root might not be allowed to.
@@ -34,14 +34,14 @@ final class SpillFile: Sendable {
     /// Opens a file, and returns `nil` if it does not exist.
     static func openIfThere(_ path: String, forReading: Bool = false) throws(SystemCallError) -> SpillFile? {
         do throws(SystemCallError) {
-            return try open(path, forReading ? O_RDONLY : O_RDWR)
+            return try open(path, flags: forReading ? O_RDONLY : O_RDWR)
         } catch {
             guard error.code == ENOENT else { throw error }
             return nil
         }
     }
 
-    private static func open(_ path: String, _ flags: Int32) throws(SystemCallError) -> SpillFile {
+    private static func open(_ path: String, flags: Int32) throws(SystemCallError) -> SpillFile {
         let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let descriptor = unsafe Glibc.open(path, flags, 0o600)
         guard descriptor >= 0 else { throw SystemCallError(call: "open of \(path)", code: errno) }

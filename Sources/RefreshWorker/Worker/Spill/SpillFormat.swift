@@ -23,9 +23,15 @@ enum SpillFormat {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
     }
 
-    /// Returns the results of a file, which is damaged if a part of it cannot be read.
-    static func read(_ bytes: [UInt8]) -> (results: [SealedSecret], isDamaged: Bool) {
-        var content: (results: [SealedSecret], isDamaged: Bool) = ([], false)
+    /// What a spill file holds.
+    struct Content: Sendable {
+        var results: [SealedSecret] = []
+        /// `true` if a part of the file cannot be read.
+        var isDamaged = false
+    }
+
+    static func read(_ bytes: [UInt8]) -> Content {
+        var content = Content()
         guard bytes.starts(with: head) else {
             // Reserved space that is still empty.
             content.isDamaged = bytes.contains { $0 != 0 }

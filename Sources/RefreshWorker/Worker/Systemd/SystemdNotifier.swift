@@ -25,9 +25,9 @@ struct SystemdNotifier: Sendable {
                 "NOTIFY_SOCKET is neither a path nor @ and a name: no notifications are sent; remove it or correct it"
             )
         }
-        let (interval, invalidVariable) = Self.interval(environment, processID: processID)
-        watchdogInterval = interval
-        if let invalidVariable {
+        let watchdog = Watchdog(environment: environment, processID: processID)
+        watchdogInterval = watchdog.interval
+        if let invalidVariable = watchdog.invalidVariable {
             problems.append(
                 "\(invalidVariable) is not a positive whole number: the watchdog is not fed; set WatchdogSec= in the unit"
             )
@@ -43,7 +43,7 @@ struct SystemdNotifier: Sendable {
     }
 
     /// Sends the messages, and only logs a failure.
-    func notify(_ messages: [NotifyMessage], _ diagnostics: DiagnosticLog) {
+    func notify(_ messages: [NotifyMessage], diagnostics: DiagnosticLog) {
         do throws(SystemCallError) {
             try send(messages)
         } catch {
@@ -62,19 +62,28 @@ struct SystemdNotifier: Sendable {
         precondition(result == 0, "clock_gettime(CLOCK_MONOTONIC) failed with errno \(errno)")
         return Int64(point.tv_sec) * 1_000_000 + Int64(point.tv_nsec) / 1000
     }
+}
 
-    /// Returns the interval, and the variable that is not a positive whole number.
-    private static func interval(
-        _ environment: [String: String],
-        processID: Int32
-    ) -> (interval: Duration?, invalidVariable: String?) {
-        guard let text = environment["WATCHDOG_USEC"], !text.isEmpty else { return (nil, nil) }
-        guard let microseconds = Int64(text), microseconds > 0 else { return (nil, "WATCHDOG_USEC") }
-        if let text = environment["WATCHDOG_PID"], !text.isEmpty {
-            guard let watchedID = Int32(text), watchedID > 0 else { return (nil, "WATCHDOG_PID") }
-            // The variables belong to the parent process.
-            guard watchedID == processID else { return (nil, nil) }
+/// What the environment says about the watchdog.
+private struct Watchdog {
+    var interval: Duration?
+    /// The variable that is not a positive whole number.
+    var invalidVariable: String?
+
+    init(environment: [String: String], processID: Int32) {
+        guard let text = environment["WATCHDOG_USEC"], !text.isEmpty else { return }
+        guard let microseconds = Int64(text), microseconds > 0 else {
+            invalidVariable = "WATCHDOG_USEC"
+            return
         }
-        return (.microseconds(microseconds), nil)
+        if let text = environment["WATCHDOG_PID"], !text.isEmpty {
+            guard let watchedID = Int32(text), watchedID > 0 else {
+                invalidVariable = "WATCHDOG_PID"
+                return
+            }
+            // The variables belong to the parent process.
+            guard watchedID == processID else { return }
+        }
+        interval = .microseconds(microseconds)
     }
 }
