@@ -32,7 +32,7 @@ struct CheckTests {
     @Test("as JSON, the advice is apart from the finding")
     func json() {
         let checks: [Check] = [
-            .ok("is right").named("clock"), .fault("is gone", "restore it").named("key ring"),
+            .ok("is right").named("clock"), .fault("is gone", advice: "restore it").named("key ring"),
             .warning("late").named("status"),
         ]
         #expect(

@@ -25,11 +25,11 @@ struct Check: Equatable, Sendable {
 
     static func ok(_ finding: String) -> Check { Check(severity: .ok, finding: finding) }
 
-    static func warning(_ finding: String, _ advice: String? = nil) -> Check {
+    static func warning(_ finding: String, advice: String? = nil) -> Check {
         Check(severity: .warning, finding: finding, advice: advice)
     }
 
-    static func fault(_ finding: String, _ advice: String? = nil) -> Check {
+    static func fault(_ finding: String, advice: String? = nil) -> Check {
         Check(severity: .fault, finding: finding, advice: advice)
     }
 
@@ -55,7 +55,7 @@ func check(_ name: String, orElse advice: String? = nil, _ body: () throws -> Ch
     do {
         return try body().named(name)
     } catch {
-        return .fault("\(error)", advice).named(name)
+        return .fault("\(error)", advice: advice).named(name)
     }
 }
 

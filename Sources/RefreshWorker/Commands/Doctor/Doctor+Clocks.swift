@@ -19,13 +19,13 @@ extension Doctor {
 
     /// Checks the wall clock alone and against the last write: a file cannot have been written in the future.
     static func clock(now: Timestamp, lastWrite: Timestamp?) -> Check {
-        guard plausibleYears.contains(now) else { return .fault("the clock says \(now.iso8601Seconds)", clockAdvice) }
+        guard plausibleYears.contains(now) else { return .fault("the clock says \(now.iso8601Seconds)", advice: clockAdvice) }
         if let lastWrite, lastWrite - now > tolerableSkew {
             let finding = """
                 the clock says \(now.iso8601Seconds), but the database was written at \(lastWrite.iso8601Seconds): it was \
                 ahead then or is behind now
                 """
-            return .warning(finding, clockAdvice)
+            return .warning(finding, advice: clockAdvice)
         }
         return .ok(now.iso8601Seconds)
     }
@@ -41,9 +41,9 @@ extension Doctor {
             do throws(InputError) {
                 let id = try context.inputs.files.read(Self.bootIDFile)
                 return id.count > 1
-                    ? .ok("can be read; leases use it") : .fault("\(Self.bootIDFile) is empty", "mount /proc")
+                    ? .ok("can be read; leases use it") : .fault("\(Self.bootIDFile) is empty", advice: "mount /proc")
             } catch {
-                return .fault("\(Self.bootIDFile) \(error.message), and leases use it", "mount /proc")
+                return .fault("\(Self.bootIDFile) \(error.message), and leases use it", advice: "mount /proc")
             }
         }
     }

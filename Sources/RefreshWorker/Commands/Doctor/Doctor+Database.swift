@@ -38,35 +38,37 @@ extension Doctor {
         do {
             let leftovers = try LeftoverFiles.besideMissing(path)
             guard leftovers.isEmpty else {
-                return (.fault(LeftoverFiles.finding(path, leftovers: leftovers), LeftoverFiles.advice), false)
+                return (.fault(LeftoverFiles.finding(path, leftovers: leftovers), advice: LeftoverFiles.advice), false)
             }
             guard let status = try FileStatus.of(path) else { return (missingFileCheck(path), false) }
-            if let fault = fault(of: status, path) { return (fault, false) }
+            if let fault = fault(of: status, at: path) { return (fault, false) }
             let isEmpty = status.size == 0
             guard status.permissions & 0o007 == 0 else {
                 let advice = FileOwner.advice(toProtect: path)
-                return (.fault("\(path) is open to others (mode \(status.mode))", advice), !isEmpty)
+                return (.fault("\(path) is open to others (mode \(status.mode))", advice: advice), !isEmpty)
             }
             if isEmpty { return (.ok("\(path) is empty: the worker creates its tables at its first start"), false) }
             return (.ok("\(path), \(status.size.inBytes), mode \(status.mode)"), true)
         } catch {
-            return (.fault("\(error)", Self.folderAdvice), false)
+            return (.fault("\(error)", advice: Self.folderAdvice), false)
         }
     }
 
-    private func fault(of status: FileStatus, _ path: String) -> Check? {
-        guard status.kind == .regular else { return .fault("\(path) is not a file", "name one with --database") }
+    private func fault(of status: FileStatus, at path: String) -> Check? {
+        guard status.kind == .regular else {
+            return .fault("\(path) is not a file", advice: "name one with --database")
+        }
         guard FileStatus.mayRead(path), FileStatus.mayWrite(path) else {
             return .fault("\(path) cannot be read and written\(FileOwner.advice(onDenied: path))")
         }
         let folder = path.parentFolder
         guard FileStatus.mayWrite(folder) else {
             let finding = "\(folder), where SQLite keeps its log, cannot be written"
-            return .fault(finding, "let the worker's user write there")
+            return .fault(finding, advice: "let the worker's user write there")
         }
         guard status.size == 0 || FileStatus.schema(ofDatabaseFile: path) != nil else {
             let advice = "name another file, or put a backup in its place while no worker runs"
-            return .fault("\(path) is not a SQLite database, or is damaged", advice)
+            return .fault("\(path) is not a SQLite database, or is damaged", advice: advice)
         }
         return nil
     }
@@ -74,10 +76,10 @@ extension Doctor {
     private func missingFileCheck(_ path: String) -> Check {
         let folder = path.parentFolder
         guard context.inputs.files.exists(folder) else {
-            return .fault("the folder of \(path) does not exist", "run: mkdir -p \(folder)")
+            return .fault("the folder of \(path) does not exist", advice: "run: mkdir -p \(folder)")
         }
         guard FileStatus.mayWrite(folder) else {
-            return .fault("\(path) cannot be created", "let the worker's user write to \(folder)")
+            return .fault("\(path) cannot be created", advice: "let the worker's user write to \(folder)")
         }
         return .warning("\(path) does not exist yet: the worker creates it at its first start")
     }
@@ -93,8 +95,8 @@ extension Doctor {
     static func space(_ free: Int64) -> Check {
         let text = "\(free.inBytes) on the database's disk"
         return check("free disk space") {
-            if free < minimumSpace { return .fault(text, "free some space, or nothing can be stored") }
-            return free < StatusSnapshot.nearlyFull ? .warning(text, "free some space") : .ok(text)
+            if free < minimumSpace { return .fault(text, advice: "free some space, or nothing can be stored") }
+            return free < StatusSnapshot.nearlyFull ? .warning(text, advice: "free some space") : .ok(text)
         }
     }
 
@@ -104,7 +106,7 @@ extension Doctor {
             guard problems.isEmpty else {
                 let finding = "\(store.path) is damaged (\(problems.prefix(3).joined(separator: "; ")))"
                 let advice = "stop the worker, keep the file for a repair, and put a backup in its place"
-                return [.fault(finding, advice).named(Self.content)]
+                return [.fault(finding, advice: advice).named(Self.content)]
             }
         } catch {
             return [.fault("\(error)").named(Self.content)]
@@ -115,8 +117,8 @@ extension Doctor {
     /// Checks the stored records, in both stores.
     func recordChecks(of store: any Store) async -> [Check] {
         let location = context.configuration.database
-        func fault(_ finding: String, _ advice: String? = nil) -> [Check] {
-            [.fault(finding, advice).named(Self.content)]
+        func fault(_ finding: String, advice: String? = nil) -> [Check] {
+            [.fault(finding, advice: advice).named(Self.content)]
         }
         do {
             guard try await !store.isReceiving else { return fault("\(CommandError(unfinished: location))") }
@@ -124,7 +126,7 @@ extension Doctor {
                 return fault("\(StoreError(moved: "\(location)", to: newLocation))")
             }
             if let problem = try await counted({ try await store.grantRowProblem() }) ?? nil {
-                return fault(problem, "see database_rows_lost in docs/runbook.md")
+                return fault(problem, advice: "see database_rows_lost in docs/runbook.md")
             }
             let keysInUse = try await counted { try await store.keysInUse() }
             let keys = if let keysInUse { await keyCheck(of: store, keysInUse: keysInUse) } else { Self.keysNotCounted }
@@ -155,7 +157,7 @@ extension Doctor {
     private func keyCheck(of store: any Store, keysInUse: [KeyID: Int]) async -> Check {
         do {
             let ring = try context.openVault().ring.current
-            let check = Self.keys(KeyRingSummary(ring), keysInUse)
+            let check = Self.keys(KeyRingSummary(ring), inUse: keysInUse)
             guard check.severity == .ok, case .foreign(let ids)? = try await store.recordedFit(of: ring) else {
                 return check
             }
@@ -163,17 +165,17 @@ extension Doctor {
                 the ring does not open what was sealed with \(ids.map(\.description).joined(separator: ", ")): it is another \
                 ring with keys of the same name
                 """
-            return .fault(finding, "restore the key ring from a backup")
+            return .fault(finding, advice: "restore the key ring from a backup")
         } catch let error as FileError where error.kind == .missing && !keysInUse.isEmpty {
             let tokens = keysInUse.values.reduce(0, +).counted("token")
             let finding = "\(tokens) sealed with the keys of the missing file cannot be opened"
-            return .warning(finding, "restore the file from its copy: a new key ring would not open them")
+            return .warning(finding, advice: "restore the file from its copy: a new key ring would not open them")
         } catch {
-            return .warning("not compared with the key ring, which cannot be read", "fix that first")
+            return .warning("not compared with the key ring, which cannot be read", advice: "fix that first")
         }
     }
 
-    private static func keys(_ ring: KeyRingSummary, _ keysInUse: [KeyID: Int]) -> Check {
+    private static func keys(_ ring: KeyRingSummary, inUse keysInUse: [KeyID: Int]) -> Check {
         let missing = ring.missingKeys(of: keysInUse)
         guard !missing.isEmpty else {
             return .ok(keysInUse.isEmpty ? "nothing is sealed yet" : "all are in the ring")
@@ -182,7 +184,7 @@ extension Doctor {
         let names = missing.map(\.description).joined(separator: ", ")
         return .fault(
             "\(tokens) sealed with \(names), which the ring lacks, cannot be opened",
-            "restore the key ring from a backup, or have those users sign in again"
+            advice: "restore the key ring from a backup, or have those users sign in again"
         )
     }
 }

@@ -8,10 +8,14 @@ extension Doctor {
     /// Long enough for a slow network, short enough for a person who waits.
     private static let deadline: Duration = .seconds(10)
 
-    /// A request to an endpoint, and what its response says.
-    private typealias Probe = (
-        name: String, endpoint: Endpoint, request: HTTPRequest, judge: @Sendable (HTTPResponse) -> Check
-    )
+    /// A request to an endpoint.
+    private struct Probe: Sendable {
+        let name: String
+        let endpoint: Endpoint
+        let request: HTTPRequest
+        /// Says what a response means.
+        let judge: @Sendable (HTTPResponse) -> Check
+    }
 
     /// Asks all endpoints at once: the token endpoint with a made-up token, the others without content.
     ///
@@ -44,7 +48,7 @@ extension Doctor {
             return [check, Self.skew(now: context.time.now, endpointTime: date).named("clock and endpoint")]
         } catch {
             let finding = "\(probe.endpoint): \(error.message)"
-            return [.fault(finding, Self.remedy(for: error.kind)).ofEndpoint(probe.name)]
+            return [.fault(finding, advice: Self.remedy(for: error.kind)).ofEndpoint(probe.name)]
         }
     }
 
@@ -68,49 +72,49 @@ extension Doctor {
                 ),
                 pattern: .form(to: endpoint)
             )
-            return (
-                "token endpoint", endpoint, request,
-                { response in
-                    let code = JSONValue.object(in: response.body.reveal())?["error"]?.string
-                    return Self.token(endpoint, asking: id, status: response.status, code: code)
-                }
-            )
+            return Probe(name: "token endpoint", endpoint: endpoint, request: request) { response in
+                let code = JSONValue.object(in: response.body.reveal())?["error"]?.string
+                return Self.token(endpoint, asking: id, status: response.status, code: code)
+            }
         }
     }
 
     /// Requests without content, with the method that the worker uses there: another one might be answered by 404.
     private var otherProbes: [Probe] {
-        func probe(_ name: String, _ method: RequestPattern.Method, _ endpoint: Endpoint) -> Probe {
+        func probe(_ name: String, method: RequestPattern.Method, endpoint: Endpoint) -> Probe {
             let request = HTTPRequest(method: method, endpoint: endpoint, body: method == .post ? HTTPBody([]) : nil)
-            return (name, endpoint, request, { Self.other(endpoint, status: $0.status) })
+            return Probe(name: name, endpoint: endpoint, request: request) { response in
+                Self.other(endpoint, status: response.status)
+            }
         }
         let configured = configuration.endpoints
         let always = [
-            probe("userinfo endpoint", .get, configured.userinfo),
-            probe("tokeninfo endpoint", .post, configured.tokeninfo),
-            probe("revocation endpoint", .post, configured.revocation),
+            probe("userinfo endpoint", method: .get, endpoint: configured.userinfo),
+            probe("tokeninfo endpoint", method: .post, endpoint: configured.tokeninfo),
+            probe("revocation endpoint", method: .post, endpoint: configured.revocation),
         ]
-        let appKeys = configuration.appKeys.compactMap { location in
-            guard case .endpoint(let endpoint) = location else { return nil as Probe? }
-            return Self.keyProbe("app's keys", endpoint)
+        let appKeys = configuration.appKeys.compactMap { location -> Probe? in
+            guard case .endpoint(let endpoint) = location else { return nil }
+            return Self.keyProbe("app's keys", endpoint: endpoint)
         }
         guard configuration.publicListener != nil else { return always + appKeys }
         return always + appKeys + [
-            Self.keyProbe("Google's keys", configuration.googleKeysEndpoint),
-            probe("security events", .get, configuration.securityEventsEndpoint),
+            Self.keyProbe("Google's keys", endpoint: configuration.googleKeysEndpoint),
+            probe("security events", method: .get, endpoint: configuration.securityEventsEndpoint),
         ]
     }
 
-    private static func keyProbe(_ name: String, _ endpoint: Endpoint) -> Probe {
-        (name, endpoint, HTTPRequest(method: .get, endpoint: endpoint), { keys(endpoint, $0) })
+    private static func keyProbe(_ name: String, endpoint: Endpoint) -> Probe {
+        let request = HTTPRequest(method: .get, endpoint: endpoint)
+        return Probe(name: name, endpoint: endpoint, request: request) { response in keys(of: endpoint, in: response) }
     }
 
     /// Judges whether a response is a key set with a key that the worker can use.
-    private static func keys(_ endpoint: Endpoint, _ response: HTTPResponse) -> Check {
+    private static func keys(of endpoint: Endpoint, in response: HTTPResponse) -> Check {
         guard response.status == 200, let set = KeySet(JSONValue.object(in: response.body.reveal())) else {
             return .fault(
                 "\(endpoint) answers \(response.status) without a key that can be used: RSA of 2048 bits, or P-256",
-                "name the address of the login's key set (JWKS)"
+                advice: "name the address of the login's key set (JWKS)"
             )
         }
         let lifetime = KeySetCache.lifetime(cacheControl: response.header("Cache-Control"))
@@ -146,15 +150,15 @@ extension Doctor {
             return .ok("\(answer) invalid_grant to a made-up token, as it should\(known)")
         case (400...403, let code?) where clientCodes.contains(code):
             guard let clientID else { return .ok("\(answer) \(code) to a made-up client id, as it should") }
-            return .fault("\(answer) \(code): it refuses the client id \(DisplayedText(clientID))", advice(for: code))
+            return .fault("\(answer) \(code): it refuses the client id \(DisplayedText(clientID))", advice: advice(for: code))
         case (400...403, let code?):
             let expected = "expected invalid_grant or invalid_client"
             return .warning("\(answer) \(DisplayedText(code)) to a made-up token: \(expected)")
-        case (429, _), (500..., _): return .warning("\(answer): it does not work now", "try again later")
-        case (300..<400, _): return .fault("\(answer), a redirect, which the worker does not follow", correction)
-        case (200..<300, _): return .fault("\(answer) to a made-up token, so it is not a token endpoint", correction)
-        case (404, _): return .fault("\(answer): the path is wrong", correction)
-        default: return .fault("\(answer) without an OAuth error, so it is not a token endpoint", correction)
+        case (429, _), (500..., _): return .warning("\(answer): it does not work now", advice: "try again later")
+        case (300..<400, _): return .fault("\(answer), a redirect, which the worker does not follow", advice: correction)
+        case (200..<300, _): return .fault("\(answer) to a made-up token, so it is not a token endpoint", advice: correction)
+        case (404, _): return .fault("\(answer): the path is wrong", advice: correction)
+        default: return .fault("\(answer) without an OAuth error, so it is not a token endpoint", advice: correction)
         }
     }
 
@@ -163,8 +167,8 @@ extension Doctor {
         let answer = "\(endpoint) answers (status \(status))"
         let correction = "correct the address"
         switch status {
-        case 300..<400: return .fault("\(answer): it redirects, which the worker does not follow", correction)
-        case 404: return .fault("\(answer): its path is wrong", correction)
+        case 300..<400: return .fault("\(answer): it redirects, which the worker does not follow", advice: correction)
+        case 404: return .fault("\(answer): its path is wrong", advice: correction)
         default: return .ok(answer)
         }
     }
@@ -175,7 +179,7 @@ extension Doctor {
         let direction = skew > .zero ? "ahead of" : "behind"
         return .warning(
             "this machine's clock is \(skew.magnitude.inTwoUnits) \(direction) the token endpoint's",
-            clockAdvice
+            advice: clockAdvice
         )
     }
 

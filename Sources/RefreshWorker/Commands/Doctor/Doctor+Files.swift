@@ -24,21 +24,24 @@ extension Doctor {
                 return .ok("from flags, environment and defaults; there is no file")
             }
             guard let status = try FileStatus.of(path) else {
-                return .fault("\(path) does not exist", "check the path")
+                return .fault("\(path) does not exist", advice: "check the path")
             }
-            guard status.kind != .folder else { return .fault("\(path) is a folder", "name a file") }
+            guard status.kind != .folder else { return .fault("\(path) is a folder", advice: "name a file") }
             guard status.permissions & 0o022 == 0 || status.kind == .other else {
-                return .warning("\(path) can be changed by others (mode \(status.mode))", "run: chmod go-w \(path)")
+                return .warning(
+                    "\(path) can be changed by others (mode \(status.mode))",
+                    advice: "run: chmod go-w \(path)"
+                )
             }
             guard status.owner == 0 || status.owner == geteuid() else {
                 let owner = FileOwner.name(ofUser: status.owner)
-                return .warning("\(path) can be changed by user \(owner)", FileOwner(path)?.advice(mode: "640"))
+                return .warning("\(path) can be changed by user \(owner)", advice: FileOwner(path)?.advice(mode: "640"))
             }
             guard status.permissions & 0o007 == 0 || !holdsPassword(path) else {
                 let finding = "\(path) can be read by others (mode \(status.mode)) and holds the database's password"
                 return .warning(
                     finding,
-                    "run: chmod 640 \(path), or put the address into a file of its own (url-file:FILE)"
+                    advice: "run: chmod 640 \(path), or put the address into a file of its own (url-file:FILE)"
                 )
             }
             return .ok("\(path) is valid")
@@ -63,12 +66,12 @@ extension Doctor {
             let keyRing = KeyRingSummary(try context.openVault().ring.current)
             if let pending = keyRing.firstPending {
                 let finding = "\(path): the rotation to key \(pending) is not finished"
-                return .warning(finding, "run: refresh-worker keys rotate")
+                return .warning(finding, advice: "run: refresh-worker keys rotate")
             }
             if let expired = keyRing.expired(at: context.time.now).first {
                 return .warning(
                     "\(path): key \(expired) was retired a day ago",
-                    "run: refresh-worker keys retire \(expired)"
+                    advice: "run: refresh-worker keys retire \(expired)"
                 )
             }
             let count = keyRing.entries.count.counted("key")
@@ -107,7 +110,7 @@ extension Doctor {
             }
             let folder = path.parentFolder
             guard try FileStatus.of(folder)?.kind == .folder else {
-                return .fault("the folder of \(path) does not exist", "run: mkdir -p \(folder)")
+                return .fault("the folder of \(path) does not exist", advice: "run: mkdir -p \(folder)")
             }
             return Self.creation(of: path, in: folder)
         }
@@ -117,7 +120,7 @@ extension Doctor {
     static func creation(of path: String, in folder: String) -> Check {
         FileStatus.mayWrite(folder)
             ? .ok("\(path) will be created in a folder that can be written")
-            : .fault("\(path) cannot be created", "let the worker's user write to \(folder)")
+            : .fault("\(path) cannot be created", advice: "let the worker's user write to \(folder)")
     }
 
     private var credentials: Check? {
@@ -126,13 +129,16 @@ extension Doctor {
         return check("systemd credentials") {
             let exists = context.inputs.files.exists
             guard exists(folder) else {
-                return .fault("\(variable) names \(folder), which does not exist", "unset it, or let systemd set it")
+                return .fault(
+                    "\(variable) names \(folder), which does not exist",
+                    advice: "unset it, or let systemd set it"
+                )
             }
             let expected = ["key-ring", "client-id", "database-url", "jwt-secret", "services", "notice-secret"]
             let names = expected.filter { exists("\(folder)/\($0)") }
             guard !names.isEmpty else {
                 let finding = "\(folder) holds none of \(expected.joined(separator: ", "))"
-                return .warning(finding, "check LoadCredential= in the unit")
+                return .warning(finding, advice: "check LoadCredential= in the unit")
             }
             return .ok("\(folder) holds \(names.joined(separator: ", "))")
         }
@@ -144,11 +150,11 @@ extension Doctor {
         let checks: [Check] = configuration.clientIDs.map { id in
             guard isGoogle, !id.hasSuffix(SettingValue.googleClientIDSuffix) else { return .ok(id) }
             let finding = "\(DisplayedText(id)) does not end in .apps.googleusercontent.com, as Google's ids do"
-            return .warning(finding, "copy the client id of your iOS app from the Google Cloud console")
+            return .warning(finding, advice: "copy the client id of your iOS app from the Google Cloud console")
         }
         let none = Check.warning(
             "none is configured, so only grants that carry their own are refreshed",
-            "name the client id of your iOS app with --client-id"
+            advice: "name the client id of your iOS app with --client-id"
         )
         return (checks.isEmpty ? [none] : checks).map { $0.named("client id") }
     }
@@ -165,7 +171,7 @@ extension Doctor {
             }
             return .warning(
                 "\(DisplayedText(id)) and the client id \(DisplayedText(other)) are of two Google Cloud projects",
-                "create both in one project: Google's SDK gets no code for a server of another project"
+                advice: "create both in one project: Google's SDK gets no code for a server of another project"
             )
         }
     }

@@ -32,32 +32,34 @@ extension Doctor {
 
     static func checks(of facts: ServerFacts, at address: DatabaseAddress, hostClock: Timestamp) -> [Check] {
         [
-            server(facts, address).named("database server"), connection(facts, address).named("database connection"),
+            server(facts, at: address).named("database server"),
+            connection(facts, to: address).named("database connection"),
             tables(facts).named("database tables"), settings(facts).named("database settings"),
             autovacuum(facts).named("autovacuum"), connectionLimit(facts).named("database connections"),
             serverClock(facts, hostClock: hostClock).named("database clock"),
         ]
     }
 
-    private static func server(_ facts: ServerFacts, _ address: DatabaseAddress) -> Check {
+    private static func server(_ facts: ServerFacts, at address: DatabaseAddress) -> Check {
         let name = "PostgreSQL \(facts.version) at \(address.url), \(facts.bytes.inBytes)"
         if facts.isStandby {
-            return .fault("\(name), is a standby and takes no writes", "name the primary, or all servers")
+            return .fault("\(name), is a standby and takes no writes", advice: "name the primary, or all servers")
         }
-        if let command = facts.writableBy { return .fault("\(name), takes no writes", "run there: \(command)") }
-        return facts.isDurable ? .ok(name) : .warning("\(name), can lose committed data", "set fsync = on there")
+        if let command = facts.writableBy { return .fault("\(name), takes no writes", advice: "run there: \(command)") }
+        return facts.isDurable
+            ? .ok(name) : .warning("\(name), can lose committed data", advice: "set fsync = on there")
     }
 
-    private static func connection(_ facts: ServerFacts, _ address: DatabaseAddress) -> Check {
+    private static func connection(_ facts: ServerFacts, to address: DatabaseAddress) -> Check {
         let pooler = facts.isPooled ? ", through a pooler" : ""
         if address.isLocal { return .ok("within this machine\(pooler)") }
         let advice = "write sslmode=verify-full into the address"
         guard facts.isEncrypted else {
-            return .fault("not encrypted\(pooler)", "let the server offer TLS, and \(advice)")
+            return .fault("not encrypted\(pooler)", advice: "let the server offer TLS, and \(advice)")
         }
         return address.demandsCertificate
             ? .ok("encrypted, the server's certificate is verified\(pooler)")
-            : .warning("encrypted\(pooler), but any server would be trusted", advice)
+            : .warning("encrypted\(pooler), but any server would be trusted", advice: advice)
     }
 
     private static func tables(_ facts: ServerFacts) -> Check {
@@ -67,18 +69,18 @@ extension Doctor {
             // The rights are known even for tables that this user cannot read.
             guard facts.lackingRights.isEmpty else {
                 let advice = "as their owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(user); \(grant)"
-                return .fault("\(user) cannot use them", advice)
+                return .fault("\(user) cannot use them", advice: advice)
             }
             guard !facts.mayCreateSchema else {
                 return .warning("missing: the worker creates them at its first start, as \(user)")
             }
             let advice = "as the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(user);"
-            return .fault("missing, or \(user) cannot use them", advice)
+            return .fault("missing, or \(user) cannot use them", advice: advice)
         }
         guard facts.lackingRights.isEmpty else {
             let names = facts.lackingRights.prefix(3).joined(separator: ", ")
             let rest = facts.lackingRights.count > 3 ? " and \(facts.lackingRights.count - 3) more" : ""
-            return .fault("\(user) lacks \(names)\(rest)", "as their owner run: \(grant)")
+            return .fault("\(user) lacks \(names)\(rest)", advice: "as their owner run: \(grant)")
         }
         return .ok("schema \(schema), usable by \(user)")
     }
@@ -86,7 +88,7 @@ extension Doctor {
     private static func settings(_ facts: ServerFacts) -> Check {
         if facts.waitsLessForStandby {
             let finding = "synchronous_commit is below on: a fail-over loses what the standby had not stored"
-            return .warning(finding, "remove that setting of the role \(facts.user) or of the database")
+            return .warning(finding, advice: "remove that setting of the role \(facts.user) or of the database")
         }
         let level = facts.isolation
         return .ok(
@@ -100,7 +102,7 @@ extension Doctor {
         guard facts.hasAutovacuum else {
             return .warning(
                 "off: the tables grow with every refresh",
-                "set autovacuum = on and track_counts = on there"
+                advice: "set autovacuum = on and track_counts = on there"
             )
         }
         guard !facts.seesOtherSessions else { return .ok("on") }
@@ -113,11 +115,17 @@ extension Doctor {
     private static func connectionLimit(_ facts: ServerFacts) -> Check {
         let needed = ServerFacts.maximumWorkerConnections
         if let count = facts.pooledConnections, count < needed {
-            return .fault("the pooler gave \(count) of the \(needed) that a worker needs", ServerFacts.poolerAdvice)
+            return .fault(
+                "the pooler gave \(count) of the \(needed) that a worker needs",
+                advice: ServerFacts.poolerAdvice
+            )
         }
         let text = "the server allows \(facts.maximumConnections) in total"
         guard facts.maximumConnections >= fewConnections || facts.isPooled else {
-            return .warning("\(text), few for several workers", "raise max_connections, or put a pooler in front")
+            return .warning(
+                "\(text), few for several workers",
+                advice: "raise max_connections, or put a pooler in front"
+            )
         }
         return .ok(text)
     }

@@ -12,8 +12,8 @@ extension Doctor {
         startChecks
             + [
                 appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate,
-                configuration.publicListener.map { listener("public listener", $0) },
-            ].compactMap(\.self) + configuration.internalListeners.map { listener("internal listener", $0) }
+                configuration.publicListener.map { listener("public listener", at: $0) },
+            ].compactMap(\.self) + configuration.internalListeners.map { listener("internal listener", at: $0) }
             + appKeyFiles
     }
 
@@ -57,7 +57,7 @@ extension Doctor {
                 return .ok("refused: \(flag) accepts those of a former backend while its users move")
             }
             guard context.time.now < end else {
-                return .warning("refused since \(end.iso8601Seconds)", "remove \(flag) from the configuration")
+                return .warning("refused since \(end.iso8601Seconds)", advice: "remove \(flag) from the configuration")
             }
             return .ok(
                 """
@@ -110,7 +110,7 @@ extension Doctor {
             none: behind a proxy all clients count as one address, and share its \(configuration.googleCallsPerMinute) \
             failed sign-ins a minute
             """
-        return .warning(finding, "name the proxy with --trusted-proxy").named("trusted proxies")
+        return .warning(finding, advice: "name the proxy with --trusted-proxy").named("trusted proxies")
     }
 
     private var emailLinking: Check? {
@@ -119,11 +119,11 @@ extension Doctor {
             --link-by-email any: a person who signed up with another person's address shares the account with its \
             owner, once the owner signs in with Google
             """
-        return .warning(finding, "use verified, unless the backend verifies every address before it stores it")
+        return .warning(finding, advice: "use verified, unless the backend verifies every address before it stores it")
             .named("linking by e-mail")
     }
 
-    private func listener(_ name: String, _ location: ListenerLocation) -> Check {
+    private func listener(_ name: String, at location: ListenerLocation) -> Check {
         switch location {
         case .systemd(let socket): .ok("the socket \(DisplayedText(socket)), which systemd passes").named(name)
         case .own(.unix(let path, mode: _)): check(name, orElse: Self.folderAdvice) { try Self.socket(path) }
@@ -137,7 +137,7 @@ extension Doctor {
             return .ok("\(address) is free")
         } catch {
             guard !error.isAddressInUse else { return .ok("\(address) is in use: by the worker, if it runs") }
-            return .fault("\(error)", "name an address of this machine, and a port that the worker's user can open")
+            return .fault("\(error)", advice: "name an address of this machine, and a port that the worker's user can open")
         }
     }
 
@@ -146,12 +146,12 @@ extension Doctor {
         if let status = try FileStatus.of(path) {
             return status.kind == .other
                 ? .ok("\(path) exists: the worker uses it, if it runs")
-                : .fault("\(path) exists and is not a socket", "name another path")
+                : .fault("\(path) exists and is not a socket", advice: "name another path")
         }
         guard try FileStatus.of(folder)?.kind == .folder else {
             return folder == runtimeFolder
                 ? .warning("\(folder) does not exist: systemd creates it at the start of the service")
-                : .fault("\(folder) does not exist", "create it, and let the worker's user write to it")
+                : .fault("\(folder) does not exist", advice: "create it, and let the worker's user write to it")
         }
         return creation(of: path, in: folder)
     }

@@ -67,7 +67,7 @@ struct Doctor: Sendable {
             if checks.isEmpty { checks = [.ok("none in \(location.folder)")] }
         } catch {
             let advice = "let the worker's user read the folder, which might hold results that were not stored"
-            checks = [.warning("\(error)", advice)]
+            checks = [.warning("\(error)", advice: advice)]
         }
         return checks.map { $0.named("spill files") }
     }
@@ -102,7 +102,7 @@ struct Doctor: Sendable {
             return Check.ok(finding).named("lost grants")
         }
         let warnings = grants.projectsInTesting.map { project in
-            Check.warning(project.text, "see docs/runbook.md#\(AlarmKind.projectInTesting.rawValue)")
+            Check.warning(project.text, advice: "see docs/runbook.md#\(AlarmKind.projectInTesting.rawValue)")
                 .named("project in testing")
         }
         return ages + warnings
