@@ -7,12 +7,12 @@ extension StatusPage {
         section("Refreshes of all workers", id: "activity") {
             for scale in RecentActivity.Scale.allCases {
                 element("h3") { scale == .minute ? "The last hour, by minute" : "The last day, by hour" }
-                charts(activity.slots(by: scale, at: at).map(\.slot), scale)
+                charts(of: activity.slots(by: scale, at: at).map(\.slot), by: scale)
             }
             element("details", ["id": "figures"]) {
                 element("summary", ["id": "figures-summary"]) { "The figures as tables" }
                 element("div", ["class": "columns"]) {
-                    for scale in RecentActivity.Scale.allCases { figures(scale) }
+                    for scale in RecentActivity.Scale.allCases { figures(by: scale) }
                 }
             }
             element("p", ["class": "facts"]) {
@@ -22,14 +22,14 @@ extension StatusPage {
         }
     }
 
-    private func charts(_ slots: [RecentActivity.Slot], _ scale: RecentActivity.Scale) -> HTML {
+    private func charts(of slots: [RecentActivity.Slot], by scale: RecentActivity.Scale) -> HTML {
         element("div", ["class": "charts"]) {
-            countChart("Refreshed", slots.map(\.refreshed), scale, column: 1)
-            countChart("Failed", slots.map(\.failed), scale, column: 2)
+            countChart("Refreshed", of: slots.map(\.refreshed), by: scale, column: 1)
+            countChart("Failed", of: slots.map(\.failed), by: scale, column: 2)
             chart(
                 "Lateness",
-                ActivityChart(slots.map(\.longestLateness.inSeconds), smallest: 0.01),
-                scale,
+                of: ActivityChart(slots.map(\.longestLateness.inSeconds), smallest: 0.01),
+                by: scale,
                 column: 3,
                 total: Self.span(slots.map(\.longestLateness).max() ?? .zero),
                 top: "longest",
@@ -38,11 +38,11 @@ extension StatusPage {
         }
     }
 
-    private func countChart(_ title: String, _ values: [Int], _ scale: RecentActivity.Scale, column: Int) -> HTML {
+    private func countChart(_ title: String, of values: [Int], by scale: RecentActivity.Scale, column: Int) -> HTML {
         chart(
             title,
-            ActivityChart(values.map(Double.init), smallest: 1),
-            scale,
+            of: ActivityChart(values.map(Double.init), smallest: 1),
+            by: scale,
             column: column,
             total: Self.number(values.reduce(0, +)),
             top: "at most \(Self.number(values.max() ?? 0)) in \(scale == .minute ? "a minute" : "an hour")",
@@ -53,8 +53,8 @@ extension StatusPage {
     /// The script shows the value of a bar under the mouse, which it reads from the column of the table.
     private func chart(
         _ title: String,
-        _ chart: ActivityChart,
-        _ scale: RecentActivity.Scale,
+        of chart: ActivityChart,
+        by scale: RecentActivity.Scale,
         column: Int,
         total: String,
         top: String,
@@ -96,7 +96,7 @@ extension StatusPage {
 
     /// A plain table, because four narrow columns fit each screen, and the roles of ``table(_:className:columns:rows:)``
     /// would double its size.
-    private func figures(_ scale: RecentActivity.Scale) -> HTML {
+    private func figures(by scale: RecentActivity.Scale) -> HTML {
         element("table", ["class": "figures", "id": scale.rawValue]) {
             element("caption") { scale == .minute ? "By minute" : "By hour" }
             element("thead") {

@@ -14,7 +14,7 @@ extension StatusPage {
                     columns: ["Time", "Grant", "Change", "Reason"],
                     rows: changes.prefix(EngineLog.maximumRecentChanges).map { change in
                         [
-                            time(change.at), link(to: change.grant, HTML(change.grant.description)),
+                            time(change.at), link(to: change.grant, showing: HTML(change.grant.description)),
                             self.change(from: change.from?.rawValue, to: change.to.rawValue),
                             change.reason == .none ? HTML("none") : link(reason: change.reason),
                         ]

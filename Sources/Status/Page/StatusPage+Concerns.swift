@@ -15,7 +15,7 @@ extension StatusPage {
                 "."
             }
             element("p", ["class": "facts"]) {
-                label(phase, phaseMeaning)
+                label(phase, meaning: phaseMeaning)
                 " Worker "
                 code(worker)
                 ", version \(Self.shortened(version, limit: Self.nameLimit)), started "
@@ -65,7 +65,7 @@ extension StatusPage {
 
     @HTMLBuilder private func item(_ finding: Finding) -> HTML {
         element("p") {
-            label(finding.severity.rawValue, Meaning(finding.severity))
+            label(finding.severity.rawValue, meaning: Meaning(finding.severity))
             " "
             element("bdi") { Self.shortened(finding.text, limit: Self.sentenceLimit) }
         }

@@ -137,7 +137,7 @@ extension StatusPage {
     }
 
     @HTMLBuilder private func breaker(of client: ClientStatus) -> HTML {
-        label(client.breaker.name, client.breakerReason == nil ? .good : .bad)
+        label(client.breaker.name, meaning: client.breakerReason == nil ? .good : .bad)
         if let reason = client.breakerReason {
             " "
             code(reason)
@@ -163,11 +163,11 @@ extension StatusPage {
         "\(ceiling.formattedShortly) a second"
         if let pause = client.pause {
             " "
-            label("paused", .bad)
+            label("paused", meaning: .bad)
             " for \(pause.inTwoUnits) more"
         } else if client.isSlowed {
             " "
-            label("slowed", .bad)
+            label("slowed", meaning: .bad)
             " by the endpoint"
         }
     }

@@ -31,8 +31,8 @@ extension StatusPage {
         switch lookup {
         case .list(let grants, let filter, let next):
             section("Grants", id: "list") {
-                if let filter { filterForm(filter, next) }
-                list(grants, filter == nil ? "Several users have this e-mail address." : "In the order of their ids.")
+                if let filter { filterForm(filter, next: next) }
+                list(grants, caption: filter == nil ? "Several users have this e-mail address." : "In the order of their ids.")
             }
         case .unknownUser(let user):
             section("User", id: "lookup") {
@@ -46,14 +46,14 @@ extension StatusPage {
             section("User", id: "lookup") {
                 element("p", ["class": "user"]) { userName(grant.userID) }
                 facts(of: grant)
-                for change in Change.allCases { button(for: change, buttons[change]) }
+                for change in Change.allCases { button(for: change, sealed: buttons[change]) }
                 events(history, of: grant)
             }
         }
     }
 
     /// The button of a change, behind a first click that opens the question.
-    @HTMLBuilder private func button(for change: Change, _ sealed: String?) -> HTML {
+    @HTMLBuilder private func button(for change: Change, sealed: String?) -> HTML {
         if let sealed {
             element("details") {
                 element("summary") { change == .retry ? "Try again now…" : "Disconnect…" }
@@ -70,7 +70,7 @@ extension StatusPage {
         }
     }
 
-    private func filterForm(_ filter: GrantFilter, _ next: String?) -> HTML {
+    private func filterForm(_ filter: GrantFilter, next: String?) -> HTML {
         element("form", ["action": "grants", "method": "get", "class": "filter"]) {
             element("label") {
                 "State "
@@ -81,8 +81,8 @@ extension StatusPage {
                     }
                 }
             }
-            filterField("Reason", "reason", filter.reason?.rawValue)
-            filterField("Client id", "client", filter.clientID)
+            filterField("Reason", name: "reason", value: filter.reason?.rawValue)
+            filterField("Client id", name: "client", value: filter.clientID)
             element("label") {
                 input(
                     filter.isExpired
@@ -96,14 +96,14 @@ extension StatusPage {
         }
     }
 
-    private func filterField(_ title: String, _ name: String, _ value: String?) -> HTML {
+    private func filterField(_ title: String, name: String, value: String?) -> HTML {
         element("label") {
             "\(title) "
             input(["name": name, "type": "text", "value": value ?? "", "autocomplete": "off", "spellcheck": "false"])
         }
     }
 
-    @HTMLBuilder private func list(_ grants: [Grant], _ caption: String) -> HTML {
+    @HTMLBuilder private func list(_ grants: [Grant], caption: String) -> HTML {
         if grants.isEmpty {
             element("p") { "No grant was found. If there is a next page, the search goes on there." }
         } else {
@@ -112,8 +112,8 @@ extension StatusPage {
                 columns: ["User", "State", "Reason", "Since", "Due"],
                 rows: grants.map { grant in
                     [
-                        link(to: grant.id, element("bdi") { Self.shortened(grant.userID, limit: Self.nameLimit) }),
-                        label(grant.state.rawValue, Self.meaning(of: grant.state)),
+                        link(to: grant.id, showing: element("bdi") { Self.shortened(grant.userID, limit: Self.nameLimit) }),
+                        label(grant.state.rawValue, meaning: Self.meaning(of: grant.state)),
                         grant.reason == .none ? HTML("none") : link(reason: grant.reason),
                         time(grant.since), time(grant.dueAt, otherwise: "none"),
                     ]
@@ -123,7 +123,7 @@ extension StatusPage {
     }
 
     /// A link to the user of a grant: its address has no id of the user, because proxies log addresses.
-    func link(to grant: GrantID, _ content: HTML) -> HTML {
+    func link(to grant: GrantID, showing content: HTML) -> HTML {
         element("a", ["class": "code", "href": "users?grant=\(grant)"]) { content }
     }
 
@@ -153,7 +153,7 @@ extension StatusPage {
         let wait = clients.first { $0.id == grant.clientID }?.wait(of: grant, at: at)
         return element("dl") {
             fact("State") {
-                label(grant.state.rawValue, wait == nil ? Self.meaning(of: grant.state) : .neutral)
+                label(grant.state.rawValue, meaning: wait == nil ? Self.meaning(of: grant.state) : .neutral)
                 " \(wait.map { "It \(Self.shortened($0, limit: Self.sentenceLimit))." } ?? grant.state.meaning) Since "
                 time(grant.since)
             }
@@ -178,7 +178,7 @@ extension StatusPage {
                         "stored, valid until "
                     } else {
                         "stored, "
-                        label("expired", .bad)
+                        label("expired", meaning: .bad)
                         " "
                     }
                     time(token.expiresAt)

@@ -66,7 +66,7 @@ extension StatusPage {
     }
 
     /// A word whose colour repeats its meaning.
-    func label(_ text: String, _ meaning: Meaning) -> HTML {
+    func label(_ text: String, meaning: Meaning) -> HTML {
         element("span", ["class": "label \(meaning.rawValue)"]) { Self.shortened(text, limit: Self.nameLimit) }
     }
 
@@ -94,7 +94,7 @@ extension StatusPage {
     /// The sentence for a part that cannot be shown.
     func unknown(_ sentence: String) -> HTML {
         element("p") {
-            label("unknown", .bad)
+            label("unknown", meaning: .bad)
             " "
             sentence
         }

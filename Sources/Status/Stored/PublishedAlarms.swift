@@ -7,7 +7,12 @@ package struct PublishedAlarms: Sendable {
     private static let note = "alarms"
     private static let tries = 3
 
-    private var entries: [(worker: String, alarm: CurrentAlarm)] = []
+    private var entries: [Entry] = []
+
+    private struct Entry {
+        let worker: String
+        let alarm: CurrentAlarm
+    }
 
     /// Well below the shortest time that an alarm lasts, so that it does not end in the store before it does here.
     private static let maximumDelay: Duration = .seconds(240)
@@ -19,9 +24,9 @@ package struct PublishedAlarms: Sendable {
         at now: Timestamp
     ) async throws -> [CurrentAlarm] {
         let living = Set(workers.map(\.id))
-        let entries = PublishedAlarms(try await store.note(note), at: now).entries.filter { worker, alarm in
-            if living.contains(worker) { return true }
-            switch alarm.kind.subject {
+        let entries = PublishedAlarms(try await store.note(note), at: now).entries.filter { entry in
+            if living.contains(entry.worker) { return true }
+            switch entry.alarm.kind.subject {
             case .worker: return false
             case .database: return living.isEmpty
             case .grants, .past: return true
@@ -45,7 +50,7 @@ package struct PublishedAlarms: Sendable {
             let former = try await store.note(note)
             var published = PublishedAlarms(former, at: now)
             published.entries.removeAll { $0.worker == worker }
-            published.entries += alarms.map { (worker, $0) }
+            published.entries += alarms.map { Entry(worker: worker, alarm: $0) }
             let text = published.text
             if text == former ?? PublishedAlarms().text { return }
             if try await store.replaceNote(note, from: former, with: text) { return }
@@ -83,7 +88,7 @@ package struct PublishedAlarms: Sendable {
                 until: Timestamp(milliseconds: until),
                 count: Int(count)
             )
-            return (worker, alarm)
+            return Entry(worker: worker, alarm: alarm)
         }
     }
 

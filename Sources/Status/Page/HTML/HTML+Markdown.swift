@@ -19,15 +19,18 @@ extension HTML {
 
     /// Returns the marked text at the beginning, and the index after its marks.
     private static func marked(_ text: Substring) -> (HTML, String.Index)? {
-        if let (content, end) = enclosed(text, by: "`", "`") { return (element("code") { String(content) }, end) }
-        if let (content, end) = enclosed(text, by: "**", "**") { return (element("strong") { String(content) }, end) }
-        guard let (title, end) = enclosed(text, by: "[", "]("), let close = text[end...].firstIndex(of: ")") else {
+        if let (content, end) = enclosed(text, from: "`", to: "`") { return (element("code") { String(content) }, end) }
+        if let (content, end) = enclosed(text, from: "**", to: "**") {
+            return (element("strong") { String(content) }, end)
+        }
+        guard let (title, end) = enclosed(text, from: "[", to: "]("), let close = text[end...].firstIndex(of: ")")
+        else {
             return nil
         }
         return (HTML(markdown: String(title)), text.index(after: close))
     }
 
-    private static func enclosed(_ text: Substring, by open: String, _ close: String) -> (Substring, String.Index)? {
+    private static func enclosed(_ text: Substring, from open: String, to close: String) -> (Substring, String.Index)? {
         guard text.hasPrefix(open) else { return nil }
         let content = text.dropFirst(open.count)
         guard let range = content.firstRange(of: close) else { return nil }
