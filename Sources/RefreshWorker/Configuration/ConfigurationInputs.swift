@@ -21,12 +21,18 @@ struct ConfigurationInputs: Sendable {
 
     /// The folder of systemd's credentials, unless the variable is empty.
     var credentialsDirectory: String? {
-        environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
+        variable(Setting.credentialsDirectoryName)
     }
 
     /// The configuration file that a flag or the environment names.
     var namedFile: String? {
         if let flag = flags.last(where: { $0.name == .config }) { return flag.value }
-        return environment[Setting.Name.config.environmentName].flatMap { $0.isEmpty ? nil : $0 }
+        return variable(Setting.Name.config.environmentName)
+    }
+
+    /// Returns the value of a variable, or `nil` if it is empty.
+    private func variable(_ name: String) -> String? {
+        guard let value = environment[name], !value.isEmpty else { return nil }
+        return value
     }
 }

@@ -18,7 +18,7 @@ struct ConfigurationResolver {
         sources = SettingSources(inputs)
         files = inputs.files
         credentialsDirectory = inputs.credentialsDirectory
-        let isBesideService = sources.file.map(Installation.isFile) == true && credentialsDirectory == nil
+        let isBesideService = sources.isOfInstallation && credentialsDirectory == nil
         serviceDatabase = isBesideService ? inputs.serviceDatabase : nil
         problems = sources.problems
         serviceKeyRing = isBesideService && !isGiven(.keyFile) ? inputs.serviceKeyRing : nil
@@ -28,7 +28,9 @@ struct ConfigurationResolver {
 
     /// Returns the path of a credential that systemd passed, if it exists.
     func credential(_ name: String) -> String? {
-        credentialsDirectory.map { $0 + "/" + name }.flatMap { files.exists($0) ? $0 : nil }
+        guard let credentialsDirectory else { return nil }
+        let path = credentialsDirectory + "/" + name
+        return files.exists(path) ? path : nil
     }
 
     /// Returns the value of a setting, or its default, also after recording a problem.
@@ -73,8 +75,9 @@ struct ConfigurationResolver {
         var chosen: Value?
         for layer in sources.layers {
             for given in layer[name] ?? [] {
+                // Each one is checked, although only the first counts.
                 let value = check(given, read)
-                chosen = chosen ?? value
+                if chosen == nil { chosen = value }
             }
         }
         return chosen
@@ -85,7 +88,7 @@ struct ConfigurationResolver {
         var chosen: [Element] = []
         for layer in sources.layers {
             let elements = (layer[name] ?? []).flatMap { check($0, read) ?? [] }
-            chosen = chosen.isEmpty ? elements : chosen
+            if chosen.isEmpty { chosen = elements }
         }
         return chosen
     }
@@ -102,7 +105,8 @@ struct ConfigurationResolver {
 
     /// Returns the client ids in the credential, one per line, or none without that credential.
     private mutating func credentialClientIDs() -> [String] {
-        guard let path = credentialsDirectory.map({ $0 + "/client-id" }) else { return [] }
+        guard let credentialsDirectory else { return [] }
+        let path = credentialsDirectory + "/client-id"
         let content: [UInt8]
         do throws(InputError) {
             content = try files.read(path)
@@ -152,10 +156,15 @@ extension ConfigurationResolver {
     /// Returns the location of the database, for which the credential `database-url` precedes the default.
     mutating func database() -> DatabaseLocation {
         let files = files
-        let credential = (credential("database-url") ?? serviceDatabase).map { DatabaseLocation.urlFilePrefix + $0 }
-        let missing = serviceDatabase.flatMap { files.exists($0) ? nil : $0 }
-        return value(of: .database, insteadOfDefault: credential) { given throws(InputError) in
-            if let missing, given.value == credential { throw InputError("no \(missing): \(Installation.advice)") }
+        var replacement: String?
+        if let path = credential("database-url") ?? serviceDatabase {
+            replacement = DatabaseLocation.urlFilePrefix + path
+        }
+        let serviceDatabase = serviceDatabase
+        return value(of: .database, insteadOfDefault: replacement) { given throws(InputError) in
+            if let serviceDatabase, given.value == replacement, !files.exists(serviceDatabase) {
+                throw InputError("no \(serviceDatabase): \(Installation.advice)")
+            }
             return try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
         }
     }

@@ -24,7 +24,8 @@ enum Installation {
     static func database(for command: Command, exists: (String) -> Bool) -> String? {
         let passed = credentials + "/database-url"
         let needsIt = command.settings.contains(.database) && command.words != Command.generateKeys.words
-        return exists(passed) || needsIt && stored.contains(where: exists) ? passed : nil
+        if exists(passed) { return passed }
+        return needsIt && stored.contains(where: exists) ? passed : nil
     }
 
     /// Returns the key ring that systemd passes to the running service, if it does.

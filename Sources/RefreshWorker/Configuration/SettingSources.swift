@@ -19,6 +19,12 @@ struct SettingSources {
     /// The configuration file that was named or found, if any.
     private(set) var file: String?
 
+    /// `true` if the settings are those of the installed service.
+    var isOfInstallation: Bool {
+        guard let file else { return false }
+        return Installation.isFile(file)
+    }
+
     init(_ inputs: ConfigurationInputs) {
         let flags = Self.flagLayer(inputs.flags)
         layers.append(flags)
@@ -33,10 +39,6 @@ struct SettingSources {
     }
 
     /// Reads the first standard file that exists.
-    ///
-    /// A user who names a database needs no file, so one that this user cannot read is only skipped then. Otherwise the
-    /// default database could be taken for the one of the installation. `HOME` can be the folder of another user, as
-    /// after `su -p`, so an unreadable file there is skipped too.
     private mutating func findFile(_ inputs: ConfigurationInputs) {
         for path in inputs.standardFiles {
             do throws(InputError) {
@@ -44,8 +46,7 @@ struct SettingSources {
                 file = path
                 return layers.append(fileLayer(content, path: path))
             } catch {
-                let counts = path == Installation.file || error.mayPass
-                guard counts, !error.isMissing, !layers.contains(where: { $0[.database] != nil }) else { continue }
+                guard !mayBeSkipped(path, because: error) else { continue }
                 return problems.append(
                     .init(
                         origin: "configuration file \(path)",
@@ -55,6 +56,15 @@ struct SettingSources {
                 )
             }
         }
+    }
+
+    /// A user who names a database needs no file. Otherwise the default database could be taken for the one of the
+    /// installation.
+    private func mayBeSkipped(_ path: String, because error: InputError) -> Bool {
+        let isDatabaseNamed = layers.contains { $0[.database] != nil }
+        if error.isMissing || isDatabaseNamed { return true }
+        // `HOME` can be the folder of another user, as after `su -p`.
+        return path != Installation.file && !error.mayPass
     }
 
     /// What a user who cannot read a configuration file can do, or nothing if its permissions are not the reason.

@@ -44,10 +44,15 @@ extension SettingValue {
 
     /// Parses an octal file mode that excludes other users.
     static func socketMode(_ text: String) throws(InputError) -> UInt32 {
-        guard text.utf8.count <= 4, let mode = UInt32(text, radix: 8), mode & ~0o770 == 0, mode & 0o600 == 0o600 else {
+        guard let mode = fileMode(text), mode & ~0o770 == 0, mode & 0o600 == 0o600 else {
             throw InputError("\(DisplayedText(text)) is not a mode that excludes others, such as 0660")
         }
         return mode
+    }
+
+    private static func fileMode(_ text: String) -> UInt32? {
+        guard text.utf8.count <= 4 else { return nil }
+        return UInt32(text, radix: 8)
     }
 
     /// Parses addresses and networks of proxies.

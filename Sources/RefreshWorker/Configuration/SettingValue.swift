@@ -67,14 +67,19 @@ enum SettingValue {
 
     /// Parses a time span of a second to ten years: a whole number and a unit.
     static func span(_ text: String) throws(InputError) -> Duration {
-        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-        guard text.dropLast().utf8.count <= 9, text.dropLast().description.isDecimalNumber,
-            let number = Int(text.dropLast()), let unit = text.last.flatMap({ units[$0] }),
-            1...315_360_000 ~= number * unit
-        else {
+        guard let seconds = secondsOfSpan(text), 1...315_360_000 ~= seconds else {
             throw InputError("\(DisplayedText(text)) is not a time span such as 90s, 30m, 24h or 7d, up to 3650d")
         }
-        return .seconds(number * unit)
+        return .seconds(seconds)
+    }
+
+    private static func secondsOfSpan(_ text: String) -> Int? {
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+        guard let last = text.last, let unit = units[last] else { return nil }
+        let digits = text.dropLast()
+        // More digits could overflow.
+        guard digits.utf8.count <= 9, digits.isDecimalNumber, let number = Int(digits) else { return nil }
+        return number * unit
     }
 
     /// Parses a date, which means its first instant in UTC, or a date with a time.
