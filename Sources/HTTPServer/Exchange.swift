@@ -161,10 +161,14 @@ final class Exchange: Sendable {
             return .refuse(refusal, closing: true)
         }
         guard target.isPath else { return .refuse(.malformed("the target is not a path"), closing: true) }
-        let declared = head.declaredLength ?? 0
-        let isFarTooLarge = declared / Self.discardFactor > limits.bodyBytes
-        let isTooLarge = isFarTooLarge || declared > limits.bodyBytes && head.expectsContinue
-        return isTooLarge ? .refuse(.bodyTooLarge, closing: false) : .proceed
+        return refusesBody(announcedBy: head) ? .refuse(.bodyTooLarge, closing: false) : .proceed
+    }
+
+    /// Returns `true` if a body is refused before it arrives: it is far too large, or the client waits for permission.
+    private func refusesBody(announcedBy head: RequestHead) -> Bool {
+        guard let length = head.declaredLength, length > limits.bodyBytes else { return false }
+        let isFarTooLarge = length / Self.discardFactor > limits.bodyBytes
+        return isFarTooLarge || head.expectsContinue
     }
 
     private func receive(_ bytes: RawSpan, in state: inout State) -> Step {

@@ -85,7 +85,7 @@ struct JSONParser {
     /// Moves to the end of a number or a word in a form that JSON does not have, such as `NaN`.
     private mutating func skipWord() throws(FormatError) {
         let start = position
-        while let byte = nextByte, isDigit(byte) || isLetter(byte) || "+-.".utf8.contains(byte) { position += 1 }
+        while let byte = nextByte, isPartOfWord(byte) { position += 1 }
         guard position > start else { throw failure("not a JSON value") }
     }
 
@@ -186,10 +186,7 @@ struct JSONParser {
         let start = position
         var end = position
         // Nearly all bytes of a document pass through this loop.
-        while end < bytes.count, bytes[end] >= 0x20, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\")
-        {
-            end += 1
-        }
+        while end < bytes.count, isPlain(bytes[end]) { end += 1 }
         position = end
         guard nextByte == UInt8(ascii: "\"") else { return try parseEscapedString(from: start) }
         defer { position += 1 }
@@ -254,7 +251,7 @@ struct JSONParser {
             throw failure("the text ends too early")
         }
         let digits = bytes[position..<position + 4]
-        guard digits.allSatisfy({ isDigit($0) || (0x41...0x46).contains($0) || (0x61...0x66).contains($0) }),
+        guard digits.allSatisfy(isHexadecimalDigit),
             let code = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
         else { throw failure("four hexadecimal digits are missing") }
         position += 4
@@ -270,16 +267,27 @@ struct JSONParser {
     }
 
     private mutating func skipSpace() {
-        while let byte = nextByte, byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 { position += 1 }
+        while let byte = nextByte, isSpace(byte) { position += 1 }
     }
 
     private mutating func skipDigits() {
         while let byte = nextByte, isDigit(byte) { position += 1 }
     }
 
+    private func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 }
+
     private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
+    private func isHexadecimalDigit(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(byte | 0x20) }
+
     private func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte | 0x20) }
+
+    private func isPartOfWord(_ byte: UInt8) -> Bool { isDigit(byte) || isLetter(byte) || "+-.".utf8.contains(byte) }
+
+    /// Returns `true` for a byte of a string that stands for itself.
+    private func isPlain(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
 
     private func failure(_ problem: String) -> FormatError { FormatError(problem, at: position) }
 }

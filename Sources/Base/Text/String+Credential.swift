@@ -7,8 +7,7 @@ extension String {
         var previous: Character = " "
         for index in indices {
             defer { previous = self[index] }
-            guard !previous.isLetter, !previous.isNumber, previous != "/", previous != "." else { continue }
-            if Self.beginsWithCredential(self[index...]) { return true }
+            if !previous.continuesIntoNext, Self.beginsWithCredential(self[index...]) { return true }
         }
         return false
     }
@@ -22,8 +21,14 @@ extension String {
         guard text.hasPrefix("eyJ") || text.hasPrefix("1/") else { return false }
         let word = text.prefix { !$0.isWhitespace && !"\"'=:,{}".contains($0) }
         // A JSON Web Token has three dotted parts, the first an encoded JSON object
-        // (https://www.rfc-editor.org/rfc/rfc7519#section-3). Google's early refresh tokens are `1/` and about forty
-        // letters.
-        return text.hasPrefix("eyJ") ? word.count(where: { $0 == "." }) == 2 : word.count > 30
+        // (https://www.rfc-editor.org/rfc/rfc7519#section-3).
+        if text.hasPrefix("eyJ") { return word.count(where: { $0 == "." }) == 2 }
+        // Google's early refresh tokens are `1/` and about forty letters.
+        return word.count > 30
     }
+}
+
+extension Character {
+    /// `true` if what follows belongs to the same word or path.
+    fileprivate var continuesIntoNext: Bool { isLetter || isNumber || self == "/" || self == "." }
 }

@@ -7,16 +7,21 @@ extension String {
         var shown = ""
         let scalars = Array(unicodeScalars)
         for (index, scalar) in scalars.enumerated() {
-            let isBetween = index > 0 && index + 1 < scalars.count
-            let joins =
-                scalar.isJoiner && isBetween && scalars[index - 1].takesJoiner && scalars[index + 1].takesJoiner
-            if scalar.isInvisible, !joins {
+            if scalar.isInvisible, !scalars.joinsNeighbours(at: index) {
                 shown += "\\u{\(String(scalar.value, radix: 16))}"
             } else {
                 shown.unicodeScalars.append(scalar)
             }
         }
         return shown
+    }
+}
+
+extension [Unicode.Scalar] {
+    /// Returns `true` if a joiner stands at this position, between two scalars that take it.
+    fileprivate func joinsNeighbours(at index: Int) -> Bool {
+        guard self[index].isJoiner, index > 0, index + 1 < count else { return false }
+        return self[index - 1].takesJoiner && self[index + 1].takesJoiner
     }
 }
 

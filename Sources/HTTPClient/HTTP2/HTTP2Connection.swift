@@ -79,7 +79,11 @@ extension HTTP2Connection {
     var isIdle: Bool { session.openStreams == 0 }
 
     /// `true` if the connection can be closed without loss: the session has ended, or nothing is left to wait for.
-    var isOver: Bool { state != .connecting && (session.isOver || state == .draining && session.unfinished.isEmpty) }
+    var isOver: Bool {
+        guard state != .connecting else { return false }
+        let isDrained = state == .draining && session.unfinished.isEmpty
+        return session.isOver || isDrained
+    }
 
     /// Begins a request, which ``flush(at:)`` sends, and returns `false` if the connection cannot take it.
     func begin(_ transfer: HTTPTransfer, at now: BootInstant) -> Bool {

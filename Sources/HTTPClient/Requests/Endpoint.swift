@@ -87,18 +87,25 @@ package struct Endpoint: Hashable, Sendable {
         } else {
             host = authority.prefix { $0 != ":" }
             afterHost = authority[host.endIndex...]
-            guard host.utf8.allSatisfy(isHostByte), host.first != ".", host.first != "-",
-                !host.contains("..")
-            else { throw Self.badHost }
+            guard isHostName(host) else { throw Self.badHost }
         }
         guard !host.isEmpty, host.utf8.count <= 253 else { throw Self.badHost }
-        guard !afterHost.isEmpty else { return (host.lowercased(), nil) }
+        return (host.lowercased(), try port(in: afterHost))
+    }
 
+    /// Reads the port with its colon, if there is one.
+    private static func port(in afterHost: Substring) throws(FormatError) -> Int? {
+        guard !afterHost.isEmpty else { return nil }
+        let problem = FormatError("the URL's port is not a number from 1 to 65535")
         let digits = afterHost.dropFirst()
-        guard afterHost.first == ":", digits.utf8.count <= 5, digits.isDecimalNumber, let port = Int(digits),
-            (1...65535).contains(port)
-        else { throw FormatError("the URL's port is not a number from 1 to 65535") }
-        return (host.lowercased(), port)
+        guard afterHost.first == ":", digits.utf8.count <= 5, digits.isDecimalNumber else { throw problem }
+        guard let port = Int(digits), (1...65535).contains(port) else { throw problem }
+        return port
+    }
+
+    private static func isHostName(_ host: Substring) -> Bool {
+        guard host.utf8.allSatisfy(isHostByte) else { return false }
+        return host.first != "." && host.first != "-" && !host.contains("..")
     }
 
     private static func isLoopback(_ host: String) -> Bool {
@@ -106,7 +113,8 @@ package struct Endpoint: Hashable, Sendable {
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
         let numbers = parts.compactMap { UInt8($0) }
         // A leading zero would make some parsers read the part as octal.
-        return numbers.count == 4 && numbers.map(String.init) == parts.map(String.init) && numbers.first == 127
+        let isCanonical = numbers.map(String.init) == parts.map(String.init)
+        return isCanonical && numbers.count == 4 && numbers.first == 127
     }
 
     private static func isURLByte(_ byte: UInt8) -> Bool {
@@ -118,9 +126,7 @@ package struct Endpoint: Hashable, Sendable {
     }
 
     private static func isIPv6Byte(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-            || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20)
-            || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
+        "0123456789abcdefABCDEF:.".utf8.contains(byte)
     }
 }
 

@@ -45,11 +45,15 @@ struct RequestHead {
         guard !hasHiddenText, headers.allSatisfy({ $0.name.isHeaderName && $0.value.isHeaderValue }) else {
             return .malformed("a header is malformed")
         }
-        let hosts = headers.values("Host")
-        guard hosts.count == 1 || hosts.isEmpty && version == "HTTP/1.0", hosts.allSatisfy(Self.isHost) else {
-            return .malformed("one Host is needed")
-        }
+        guard namesHost else { return .malformed("one Host is needed") }
         return framingRefusal
+    }
+
+    /// `true` if there is one sound `Host`, which HTTP/1.0 can leave out.
+    private var namesHost: Bool {
+        let hosts = headers.values("Host")
+        if hosts.isEmpty { return version == "HTTP/1.0" }
+        return hosts.count == 1 && Self.isHost(hosts[0])
     }
 
     private var framingRefusal: RequestRefusal? {

@@ -11,15 +11,17 @@ package struct TrustedProxies: Sendable {
             guard let address = NetworkAddress(parts[0]) else { return nil }
             // A prefix counts the bits of the family in which it was written. ::ffff:0:0/96 covers all of IPv4.
             let width = parts[0].contains(":") ? 128 : 32
-            var length = width
-            if parts.count == 2 {
-                guard parts[1].isDecimalNumber, let written = Int(parts[1]), (0...width).contains(written) else {
-                    return nil
-                }
-                length = written
+            guard parts.count == 2 else {
+                self.init(bits: address.bits, prefix: 128)
+                return
             }
-            prefix = length + 128 - width
-            bits = address.bits
+            guard parts[1].isDecimalNumber, let length = Int(parts[1]), length <= width else { return nil }
+            self.init(bits: address.bits, prefix: length + 128 - width)
+        }
+
+        private init(bits: UInt128, prefix: Int) {
+            self.bits = bits
+            self.prefix = prefix
         }
 
         func contains(_ address: NetworkAddress) -> Bool {
@@ -66,9 +68,14 @@ extension TrustedProxies {
             // An entry that cannot be read stands for a malformed header.
             (ForwardedHeader.nodes(of: $0) ?? [""]).reversed().map { Substring($0) }
         }
-        let clients = (client(behind: peer, latestFirst: entries), client(behind: peer, latestFirst: nodes))
-        if forwarded.isEmpty || !forwardedFor.isEmpty && contains(clients.1) { return clients.0 }
-        return forwardedFor.isEmpty || contains(clients.0) || clients.0 == clients.1 ? clients.1 : peer
+        let clientByEntries = client(behind: peer, latestFirst: entries)
+        let clientByNodes = client(behind: peer, latestFirst: nodes)
+        if forwarded.isEmpty { return clientByEntries }
+        if forwardedFor.isEmpty { return clientByNodes }
+        // Both headers are there. One that names only proxies yields to the other one.
+        if contains(clientByNodes) { return clientByEntries }
+        if contains(clientByEntries) { return clientByNodes }
+        return clientByEntries == clientByNodes ? clientByEntries : peer
     }
 
     /// Returns the last entry that is not a trusted proxy.

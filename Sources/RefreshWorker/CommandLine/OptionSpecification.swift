@@ -93,7 +93,7 @@ struct OptionSpecification: Sendable {
             case .endpoint:
                 _ = try SettingValue.endpoint(value)
             case .text(_, let maximumLength, let signs):
-                let isAllowed = value.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || signs.contains($0) }
+                let isAllowed = value.allSatisfy { $0.isASCIILetterOrDigit || signs.contains($0) }
                 guard isAllowed, (1...maximumLength).contains(value.utf8.count) else {
                     let rule = "up to \(maximumLength) letters, digits and \(signs)"
                     return "--\(name): \(DisplayedText(value)) is not \(rule)"
@@ -133,4 +133,8 @@ extension OptionSpecification {
     static func client(_ summary: String) -> OptionSpecification {
         OptionSpecification("client", .clientID, summary)
     }
+}
+
+extension Character {
+    fileprivate var isASCIILetterOrDigit: Bool { isASCII && (isLetter || isNumber) }
 }

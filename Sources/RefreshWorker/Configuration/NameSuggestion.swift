@@ -35,10 +35,9 @@ func editDistance(_ left: [UInt8], _ right: [UInt8]) -> Int {
             let isSame = left[row - 1] == right[column - 1]
             var cost = lastRow[column - 1] + (isSame ? 0 : 1)
             cost = min(cost, lastRow[column] + 1, current[column - 1] + 1)
-            let isSwap =
-                row > 1 && column > 1 && left[row - 1] == right[column - 2] && left[row - 2] == right[column - 1]
-            if isSwap {
-                cost = min(cost, rowBeforeLast[column - 2] + 1)
+            if row > 1, column > 1 {
+                let isSwap = left[row - 1] == right[column - 2] && left[row - 2] == right[column - 1]
+                if isSwap { cost = min(cost, rowBeforeLast[column - 2] + 1) }
             }
             current[column] = cost
         }

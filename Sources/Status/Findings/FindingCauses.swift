@@ -11,12 +11,15 @@ extension Finding {
     /// Returns the cause of this one among others.
     fileprivate func cause(in findings: [Finding]) -> Finding? {
         for kind in possibleCauses {
-            let found = findings.first { other in
-                other.kind == kind && (other.client == nil || client == nil || other.client == client)
-            }
-            if let found { return found }
+            if let found = findings.first(where: { $0.kind == kind && concernsClient(of: $0) }) { return found }
         }
         return nil
+    }
+
+    /// Returns `true` if both findings are about the same client, or one of them is about all.
+    private func concernsClient(of other: Finding) -> Bool {
+        guard let client, let otherClient = other.client else { return true }
+        return client == otherClient
     }
 }
 

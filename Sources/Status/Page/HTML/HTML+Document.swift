@@ -12,10 +12,12 @@ extension HTML {
             (paragraph, code) = ("", [])
         }
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            let isHeading = line.hasPrefix("#")
             let isItem = line.firstMatch(of: /^(-|[0-9]+\.)\s/) != nil
             let isCode = line.hasPrefix("    ") || line.hasPrefix("|")
-            if line.isEmpty || line.hasPrefix("#") || isItem || isCode == code.isEmpty { finish() }
-            if line.hasPrefix("#") {
+            let isInCode = !code.isEmpty
+            if line.isEmpty || isHeading || isItem || isCode != isInCode { finish() }
+            if isHeading {
                 pieces.append(Self.heading(line))
             } else if isCode {
                 code.append(HTML(String(line)) + HTML.constant("\n"))
