@@ -26,9 +26,9 @@ extension StatusSnapshot {
     /// The time after which it is not usual that so many grants have expired, as they have after an import.
     private static let tolerableLatenessOfMany: Duration = .seconds(15)
     /// More than a tenth of the connected grants, and at least three: a few users' trouble is usual.
-    private static let tolerableShare = (share: 0.1, count: 3)
+    private static let tolerableShare = TolerableShare(share: 0.1, count: 3)
     /// Of a Cloud project in testing, a seventh of the refresh tokens ends within each day.
-    private static let tolerableEnding = (share: 0.2, count: 3)
+    private static let tolerableEnding = TolerableShare(share: 0.2, count: 3)
     /// As many grants as a wave has at least: one or two can be users who left.
     private static let fewestInDoubt = 3
     private static let tolerableNoticeAge: Duration = .seconds(3600)
@@ -49,12 +49,9 @@ extension StatusSnapshot {
             processFindings + workerFindings + clients.flatMap(findings) + keyFindings + grantFindings(clients)
             + deliveryFindings + machineFindings + testingFindings + incidentFindings
         let alarms = process.alarms.filter { alarm in
-            !hasEnded(alarm) && alarm.kind != .projectInTesting
-                && !found.contains { $0.kind == alarm.kind.rawValue && ($0.client ?? "") == alarm.client }
-                && !found.contains { finding in
-                    Finding.Kind(rawValue: finding.kind)?.covers.contains(alarm.kind) == true
-                        && (finding.client ?? alarm.client) == alarm.client
-                }
+            // `testingFindings` says the same.
+            if alarm.kind == .projectInTesting || hasEnded(alarm) { return false }
+            return !found.contains { $0.repeats(alarm) || $0.covers(alarm) }
         }
         return (found + alarms.map { Finding($0) }).groupedByCause()
     }
@@ -93,11 +90,10 @@ extension StatusSnapshot {
     private var tolerableExpiry: Duration {
         let isBetweenPasses = workers?.isEmpty == true
         if isBetweenPasses { return Self.tolerablePassInterval }
-        let blocked = allClients.filter { grants.expired.clients[$0.id] != nil && $0.isBlocked(at: at) }
-        if !blocked.isEmpty || process.databaseProblem != nil || !process.isStoring { return .zero }
-        let limit = Self.tolerableShare
-        let expired = grants.expired.count
-        let isMany = expired >= limit.count && Double(expired) > limit.share * Double(grants.connected)
+        let isDatabaseAtFault = process.databaseProblem != nil || !process.isStoring
+        let isClientBlocked = allClients.contains { grants.expired.clients[$0.id] != nil && $0.isBlocked(at: at) }
+        if isDatabaseAtFault || isClientBlocked { return .zero }
+        let isMany = Self.tolerableShare.isExceeded(by: grants.expired.count, of: grants.connected)
         return isMany ? Self.tolerableLatenessOfMany : Self.tolerableLateness
     }
 
@@ -115,31 +111,40 @@ extension StatusSnapshot {
 
     private var workerFindings: [Finding] {
         guard let workers else { return [] }
-        var found: [Finding] = []
-        let waited = grants.oldestDueAt.map { at - $0 } ?? .zero
-        // A pass in the future was recorded before the clock was set back.
+        var found = workers.compactMap(keysLacking)
+        if workers.isEmpty, !process.isWorker, !passesRefresh { found.append(noWorker) }
+        return found
+    }
+
+    /// `true` if passes of `--run-once` refresh in time: the last one was not long ago, and nothing waits for longer.
+    private var passesRefresh: Bool {
         let limit = Self.tolerablePassInterval
-        let isRefreshedByPasses = lastPassAt.map { at - $0 <= limit && $0 - at <= limit } ?? false
-        if workers.isEmpty, !process.isWorker, !isRefreshedByPasses || waited > limit {
-            let lastPass = lastPassAt.map { ", and the last pass began \(age($0)) ago" } ?? ""
-            let oldest = grants.oldestDueAt.map { ", the oldest for \(age($0))" } ?? ""
-            let due = areGrantsCounted ? "\(grants.due)" : "not counted"
-            let text = "no worker is running\(lastPass); grants due: \(due)\(oldest): start it"
-            // Only a worker gives tokens to services. Where passes refresh, commands read the stored ones.
-            let isRefreshedByPasses = lastPassAt.map { at - $0 <= Self.passesRemembered } ?? false
-            let isWithoutTokens =
-                !areGrantsCounted || (isRefreshedByPasses ? grants.expired.count > 0 : grants.connected > 0)
-            found.append(
-                Finding(
-                    .noWorker,
-                    text,
-                    since: grants.oldestDueAt,
-                    count: grants.due,
-                    severity: isWithoutTokens ? .now : .soon
-                )
-            )
-        }
-        return found + workers.compactMap(keysLacking)
+        // A pass in the future was recorded before the clock was set back.
+        guard let lastPassAt, at - lastPassAt <= limit, lastPassAt - at <= limit else { return false }
+        guard let oldestDueAt = grants.oldestDueAt else { return true }
+        return at - oldestDueAt <= limit
+    }
+
+    private var noWorker: Finding {
+        let lastPass = lastPassAt.map { ", and the last pass began \(age($0)) ago" } ?? ""
+        let oldest = grants.oldestDueAt.map { ", the oldest for \(age($0))" } ?? ""
+        let due = areGrantsCounted ? "\(grants.due)" : "not counted"
+        return Finding(
+            .noWorker,
+            "no worker is running\(lastPass); grants due: \(due)\(oldest): start it",
+            since: grants.oldestDueAt,
+            count: grants.due,
+            severity: lacksTokens ? .now : .soon
+        )
+    }
+
+    /// `true` if somebody lacks tokens while no worker runs, or if that is unknown.
+    ///
+    /// Only a worker gives tokens to services. Where passes refresh, commands read the stored ones.
+    private var lacksTokens: Bool {
+        guard areGrantsCounted else { return true }
+        guard let lastPassAt, at - lastPassAt <= Self.passesRemembered else { return grants.connected > 0 }
+        return grants.expired.count > 0
     }
 
     /// Says that a worker lacks a key that is in use.
@@ -228,8 +233,8 @@ extension StatusSnapshot {
             )
         }
         let retrying = grants.byState[.retrying] ?? 0
-        let share = Double(retrying) / Double(max(1, grants.connected))
-        if retrying >= Self.tolerableShare.count, share > Self.tolerableShare.share {
+        if Self.tolerableShare.isExceeded(by: retrying, of: grants.connected) {
+            let share = Double(retrying) / Double(max(1, grants.connected))
             let percent = Int((share * 100).rounded(.down))
             let reasons = grants.retryingByReason.prefix(3).map { "\($0.count) \($0.reason)" }
             let list = reasons.isEmpty ? "" : ": " + reasons.joined(separator: ", ")
@@ -244,9 +249,7 @@ extension StatusSnapshot {
         }
         if grants.refreshTokensEnding > 0 {
             let ending = grants.refreshTokensEndingWithinDay
-            let isNear =
-                ending >= Self.tolerableEnding.count
-                && Double(ending) > Self.tolerableEnding.share * Double(grants.connected)
+            let isNear = Self.tolerableEnding.isExceeded(by: ending, of: grants.connected)
             let text =
                 "refresh tokens that end within three days: \(grants.refreshTokensEnding), of them within a day: \(ending)"
             found.append(
@@ -345,5 +348,30 @@ extension StatusSnapshot {
         }
         if let oldestTransaction, oldestTransaction.isForgotten { found.append(finding(of: oldestTransaction)) }
         return found
+    }
+}
+
+/// A part of the grants that is usual, and about which nobody is told.
+private struct TolerableShare {
+    /// Of all connected grants.
+    let share: Double
+    /// Fewer are tolerable in every case.
+    let count: Int
+
+    func isExceeded(by part: Int, of connected: Int) -> Bool {
+        part >= count && Double(part) > share * Double(connected)
+    }
+}
+
+extension Finding {
+    /// Returns `true` if this finding and the alarm are of one kind and about one client.
+    fileprivate func repeats(_ alarm: CurrentAlarm) -> Bool {
+        kind == alarm.kind.rawValue && (client ?? "") == alarm.client
+    }
+
+    /// Returns `true` if the alarm says nothing new beside this finding.
+    fileprivate func covers(_ alarm: CurrentAlarm) -> Bool {
+        let concernsClient = client == nil || client == alarm.client
+        return concernsClient && Kind(rawValue: kind)?.covers.contains(alarm.kind) == true
     }
 }

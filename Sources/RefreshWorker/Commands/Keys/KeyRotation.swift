@@ -40,6 +40,11 @@ struct KeyRotation: Sendable {
         var unreadable: [String] = []
         var waitingSince: BootInstant?
         var reportedAt: BootInstant?
+
+        func isReportDue(at now: BootInstant) -> Bool {
+            guard let reportedAt else { return true }
+            return now - reportedAt >= WorkerHeartbeat.interval
+        }
     }
 
     let keyFile: String
@@ -118,7 +123,7 @@ struct KeyRotation: Sendable {
         progress.unreadable = []
         while !isStopping() {
             let started = time.sinceBoot
-            if progress.reportedAt.map({ started - $0 >= WorkerHeartbeat.interval }) ?? true {
+            if progress.isReportDue(at: started) {
                 try await heartbeat.report()
                 progress.reportedAt = started
             }

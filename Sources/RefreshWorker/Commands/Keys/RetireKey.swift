@@ -22,7 +22,8 @@ extension Command {
         examples: ["refresh-worker keys retire 7f3a91c2": "after keys rotate has finished"],
         exitCodes: .ofDatabase(.badData)
     ) { arguments, context in
-        let (text, isLost) = (arguments.operand, arguments.has("lost"))
+        let text = arguments.operand
+        let isLost = arguments.has("lost")
         guard let id = KeyID(text) else {
             throw CommandError(
                 .badData,
@@ -99,19 +100,24 @@ extension CommandError {
 
     /// Creates the reason why a key must stay, or `nil` if it is not needed.
     init?(retiring id: KeyID, of keys: KeyRingSummary, keysInUse: [KeyID: Int], workers: [WorkerReport]) {
-        let (count, sealers) = (keysInUse[id] ?? 0, workers.filter { $0.sealingKeyID == id }.map(\.id))
-        switch keys.role(of: id) {
-        case nil:
+        guard let role = keys.role(of: id) else {
             self.init(.badData, "the ring has no key \(id): refresh-worker keys list shows its keys")
-        case .seals:
+            return
+        }
+        guard role != .seals else {
             let advice = "replace it first: run: refresh-worker keys rotate"
             self.init(.leftForLater, "key \(id) seals new tokens: \(advice)")
-        case .opens where count > 0, .pending where count > 0, .retired where count > 0:
+            return
+        }
+        if let count = keysInUse[id], count > 0 {
             self.init(
                 .leftForLater,
                 "key \(id) still seals \(count.counted("token")): run: refresh-worker keys rotate"
             )
-        case .opens where !sealers.isEmpty, .pending where !sealers.isEmpty, .retired where !sealers.isEmpty:
+            return
+        }
+        let sealers = workers.filter { $0.sealingKeyID == id }.map(\.id)
+        if !sealers.isEmpty {
             self.init(
                 .leftForLater,
                 """
@@ -119,7 +125,8 @@ extension CommandError {
                 LoadCredential passes its key ring, otherwise try again in ten seconds
                 """
             )
-        case .opens, .pending, .retired: return nil
+            return
         }
+        return nil
     }
 }

@@ -41,10 +41,15 @@ extension Command {
             }
         }
     ) { arguments, context in
-        let (isArchive, now) = (arguments.has("archive"), context.time.now)
+        let now = context.time.now
+        let isArchive = arguments.has("archive")
         let ending = isArchive ? ".tar" : ".sqlite"
-        let keep = arguments["keep"].flatMap { Int($0) }
-        let file = arguments.operand + (keep == nil ? "" : "/" + BackupSeries.name(at: now, ending: ending))
+        var file = arguments.operand
+        var series: BackupSeries?
+        if let keep = arguments["keep"].flatMap({ Int($0) }) {
+            series = BackupSeries(folder: arguments.operand, ending: ending, keeps: keep)
+            file += "/" + BackupSeries.name(at: now, ending: ending)
+        }
         guard let database = context.configuration.database.file else {
             throw CommandError(notBackedUp: context.configuration.database, to: file)
         }
@@ -57,7 +62,6 @@ extension Command {
         )
         let hasSecrets = arguments.has("with-secrets")
         let files = isArchive ? needed.open + (hasSecrets ? needed.secret : []) : []
-        let series = keep.map { BackupSeries(folder: arguments.operand, ending: ending, keeps: $0) }
         // First, because what a killed backup has left can fill the disk.
         var removed = try series?.cleanUp(before: now, diagnostics: context.diagnostics) ?? []
         if isArchive {
@@ -68,14 +72,16 @@ extension Command {
         removed += try series?.cleanUp(after: now, diagnostics: context.diagnostics) ?? []
         let bytes = try FileStatus.of(file)?.size ?? 0
         let missing = (isArchive ? [] : needed.open) + (hasSecrets ? [] : needed.secret) + needed.credentials
-        let text = [
-            "copied the database\(files.map { ", \($0)" }.joined()) to \(file), \(bytes.inBytes)",
-            context.configuration.secrecy(ofCopyWith: files, hasSecrets: hasSecrets && !needed.secret.isEmpty),
-            missing.isEmpty
-                ? nil : "A restore also needs, from copies in another place: \(missing.joined(separator: ", "))",
-            removed.isEmpty ? nil : "removed \(removed.joined(separator: ", "))",
-        ]
-        context.answer(text.compactMap(\.self).joined(separator: "\n")) { line in
+        let copied = ["the database"] + files
+        var text = ["copied \(copied.joined(separator: ", ")) to \(file), \(bytes.inBytes)"]
+        text.append(
+            context.configuration.secrecy(ofCopyWith: files, hasSecrets: hasSecrets && !needed.secret.isEmpty)
+        )
+        if !missing.isEmpty {
+            text.append("A restore also needs, from copies in another place: \(missing.joined(separator: ", "))")
+        }
+        if !removed.isEmpty { text.append("removed \(removed.joined(separator: ", "))") }
+        context.answer(text.joined(separator: "\n")) { line in
             line.field("file", file)
             line.field("bytes", bytes)
             line.strings("files", [database] + files)

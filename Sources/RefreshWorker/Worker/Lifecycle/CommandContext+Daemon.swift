@@ -92,12 +92,14 @@ extension CommandContext {
     private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
         switch configuration.database {
         case .file(let path):
+            // It has no limit: who frees space does not think of restarting.
+            if isDiskFull(error, at: path) { return true }
             // A fault of the disk or a lack of descriptors is waited for as long as a killed worker of an older version.
-            // Then systemd restarts the worker. A full disk has no limit: who frees space does not think of restarting.
-            isDiskFull(error, at: path)
-                || [.inUse, .ioFailure].contains(error.code)
-                    && time.sinceBoot - began < WorkerReport.lifetime + Self.maximumPause
-        case .server: error.isServerAway
+            // Then systemd restarts the worker.
+            let waited = time.sinceBoot - began
+            return [.inUse, .ioFailure].contains(error.code) && waited < WorkerReport.lifetime + Self.maximumPause
+        case .server:
+            return error.isServerAway
         }
     }
 

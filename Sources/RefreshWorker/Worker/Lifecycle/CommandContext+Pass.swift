@@ -6,71 +6,33 @@ import Telemetry
 
 /// `--run-once`: tries each due grant once, for cron.
 extension CommandContext {
-    /// The limit of a pass in every case, because cron starts the next one.
-    private static let maximumPass: Duration = .seconds(300)
     /// The limit of the time to store results at the end, even if a longer stop is configured.
     static let maximumStop: Duration = .seconds(20)
     private static let maximumDelivery: Duration = .seconds(60)
 
     func runPass() async throws -> ExitCode {
         let started = time.sinceBoot
-        let stopDeadline = min(configuration.stopDeadline, Self.maximumStop)
-        let closing = started + (Self.maximumPass - WorkerParts.timeToClose - .seconds(1))
-        let stopping = closing - stopDeadline - RefreshEngine.maximumOverrun
+        let limits = PassLimits(from: started, timeToStop: min(configuration.stopDeadline, Self.maximumStop))
         let vault = try openVault()
         let store = try await openStore()
         let worker = try WorkerParts(self, store: store, vault: vault)
         let engine = worker.engine
         let signals = await SignalStream.start()
         worker.metrics.record(.started(mode: "run_once"))
-        do {
-            try await worker.heartbeat.report()
-            try await NotedTime.lastPass.record(time.now, in: store)
-        } catch {
-            await worker.heartbeat.leave()
-            await store.close()
-            throw error
-        }
+        try await announcePass(of: worker, in: store)
         await keepReserve(of: worker.spill)
 
         let running = worker.start(worker.services)
-        // A signal, the end of the time or a permanent refusal of the store ends the pass. Results in flight are still
-        // stored or spilled.
-        let ending = Task { () -> StoreError? in
-            await withTaskGroup(of: StoreError?.self, returning: StoreError?.self) { group in
-                group.addTask {
-                    for await signal in signals.signals where signal != .hangUp {
-                        _ = await engine.stop(within: stopDeadline)
-                    }
-                    return nil
-                }
-                group.addTask {
-                    do {
-                        try await time.sleep(for: stopping - time.sinceBoot)
-                        _ = await engine.stop(within: stopDeadline)
-                    } catch {
-                        // The pass has ended in time.
-                    }
-                    return nil
-                }
-                group.addTask {
-                    for await error in engine.fatalStoreErrors {
-                        _ = await engine.stop(within: stopDeadline)
-                        return error
-                    }
-                    return nil
-                }
-                return await group.reduce(nil) { $0 ?? $1 }
-            }
-        }
+        let ending = Task { await stopEarly(engine, at: signals, limits: limits) }
         let outcome: Result<PassSummary, any Error>
         do {
-            outcome = .success(try await engine.runPass(within: stopping - time.sinceBoot))
+            outcome = .success(try await engine.runPass(within: limits.stopping - time.sinceBoot))
         } catch {
             outcome = .failure(error)
         }
-        let unstored = await engine.stop(within: min(stopDeadline, max(.zero, closing - time.sinceBoot)))
-        if let notices = worker.notices { await deliver(notices, within: closing - time.sinceBoot) }
+        let timeToStop = min(limits.timeToStop, max(.zero, limits.closing - time.sinceBoot))
+        let unstored = await engine.stop(within: timeToStop)
+        if let notices = worker.notices { await deliver(notices, within: limits.closing - time.sinceBoot) }
         signals.stop()
         await worker.stop(running)
         ending.cancel()
@@ -84,6 +46,49 @@ extension CommandContext {
         Output.standard.line(event.resultLine(at: time.now, worker: workerName).bytes)
         guard unstored == .none else { return .inputOutput }
         return summary.leavesGrantsDue ? .leftForLater : .success
+    }
+
+    /// Tells the other processes of the pass, or closes the store.
+    private func announcePass(of worker: WorkerParts, in store: any Store) async throws {
+        do {
+            try await worker.heartbeat.report()
+            try await NotedTime.lastPass.record(time.now, in: store)
+        } catch {
+            await worker.heartbeat.leave()
+            await store.close()
+            throw error
+        }
+    }
+
+    /// Stops the engine at a signal, at the end of the time, or at a permanent refusal of the store, which it returns.
+    ///
+    /// Results in flight are still stored or spilled.
+    private func stopEarly(_ engine: RefreshEngine, at signals: SignalStream, limits: PassLimits) async -> StoreError? {
+        await withTaskGroup(of: StoreError?.self, returning: StoreError?.self) { group in
+            group.addTask {
+                for await signal in signals.signals where signal != .hangUp {
+                    _ = await engine.stop(within: limits.timeToStop)
+                }
+                return nil
+            }
+            group.addTask {
+                do {
+                    try await time.sleep(for: limits.stopping - time.sinceBoot)
+                    _ = await engine.stop(within: limits.timeToStop)
+                } catch {
+                    // The pass has ended in time.
+                }
+                return nil
+            }
+            group.addTask {
+                for await error in engine.fatalStoreErrors {
+                    _ = await engine.stop(within: limits.timeToStop)
+                    return error
+                }
+                return nil
+            }
+            return await group.reduce(nil) { $0 ?? $1 }
+        }
     }
 
     /// Reserves disk space for results.
@@ -124,5 +129,24 @@ extension CommandContext {
         guard !hasEnded else { return }
         delivery.cancel()
         diagnostics.warning("notices wait for the next pass", ["error": "the pass took too long"])
+    }
+}
+
+/// When the parts of a pass end at the latest.
+private struct PassLimits {
+    /// The limit of a pass in every case, because cron starts the next one.
+    private static let maximumPass: Duration = .seconds(300)
+
+    /// The time that the engine has to store results.
+    let timeToStop: Duration
+    /// When the engine stops.
+    let stopping: BootInstant
+    /// When the other parts stop.
+    let closing: BootInstant
+
+    init(from start: BootInstant, timeToStop: Duration) {
+        self.timeToStop = timeToStop
+        closing = start + (Self.maximumPass - WorkerParts.timeToClose - .seconds(1))
+        stopping = closing - timeToStop - RefreshEngine.maximumOverrun
     }
 }

@@ -46,8 +46,9 @@ struct CommandContext: Sendable {
     ///
     /// That of the service is the last choice: it cannot be written, and is older than `keyFile` after a rotation.
     var readableKeyFile: String {
-        let (own, passed) = (configuration.keyFile, configuration.serviceKeyRing)
-        return passed.flatMap { FileStatus.mayRead(own) ? nil : $0 } ?? own
+        let own = configuration.keyFile
+        guard let passed = configuration.serviceKeyRing, !FileStatus.mayRead(own) else { return own }
+        return passed
     }
 
     func openVault() throws -> TokenVault {
