@@ -11,7 +11,7 @@ extension HTTPServer {
             id: ServerRequest.randomID(from: random),
             limits: limits,
             memory: memory,
-            isLast: limits.requestsPerConnection.map { requests >= $0 } ?? false,
+            isLast: requests >= limits.requestsPerConnection ?? .max,
             at: now
         )
         exchanges.insert(exchange)
@@ -42,7 +42,12 @@ extension HTTPServer {
         case .handle: handle(exchange, on: connection)
         case .wait(for: let request): wait(exchange, on: connection, for: request)
         case .refuse(let refusal, let closing):
-            finish(exchange, on: connection, with: .respond(refusalHandler(refusal, exchange.target.path)), closing: closing)
+            finish(
+                exchange,
+                on: connection,
+                with: .respond(refusalHandler(refusal, exchange.target.path)),
+                closing: closing
+            )
         case .reply(let reply): finish(exchange, on: connection, with: reply, closing: false)
         }
     }
@@ -50,7 +55,9 @@ extension HTTPServer {
     private func handle(_ exchange: Exchange, on connection: MicroHTTPConnection) -> Bool {
         guard exchange.client.move(to: .handling, at: time.sinceBoot) else { return false }
         let request = exchange.takeRequest(clientAddress: exchange.clientAddress(trusting: trustedProxies))
-        if let reply = immediateHandler?(request) { return finish(exchange, on: connection, with: reply, closing: false) }
+        if let reply = immediateHandler?(request) {
+            return finish(exchange, on: connection, with: reply, closing: false)
+        }
         exchange.keep(request)
         return true
     }

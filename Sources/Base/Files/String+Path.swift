@@ -7,6 +7,7 @@ extension String {
 
     /// The path's last part.
     package var fileName: String {
-        lastIndex(of: "/").map { String(self[index(after: $0)...]) } ?? self
+        guard let slash = lastIndex(of: "/") else { return self }
+        return String(self[index(after: slash)...])
     }
 }

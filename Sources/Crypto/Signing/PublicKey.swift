@@ -93,8 +93,8 @@ package struct PublicKey: Sendable {
     ///
     /// A leading zero keeps it from being negative if the first bit is set.
     private static func integer(_ magnitude: [UInt8]) -> [UInt8] {
-        let needsZero = magnitude.first.map { $0 >= 0x80 } ?? true
-        return tagged(0x02, (needsZero ? [0] : []) + magnitude)
+        guard let first = magnitude.first, first < 0x80 else { return tagged(0x02, [0] + magnitude) }
+        return tagged(0x02, magnitude)
     }
 
     /// Encodes a DER value with its tag and length (X.690, section 8.1.3).

@@ -108,7 +108,7 @@ final class MultiHandle: @unchecked Sendable {
 extension HTTPClient {
     /// The version of libcurl, from a text such as `libcurl/7.88.1 OpenSSL/3.0.17 zlib/1.2.13`.
     package static var curlVersion: String {
-        let parts = unsafe String(cString: curl_version()).split(separator: " ")
-        return parts.first.map { String($0.trimmingPrefix("libcurl/")) } ?? ""
+        let library = unsafe String(cString: curl_version()).prefix { $0 != " " }
+        return String(library.trimmingPrefix("libcurl/"))
     }
 }

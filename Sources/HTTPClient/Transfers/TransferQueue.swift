@@ -59,7 +59,10 @@ struct TransferQueue {
     }
 
     /// `true` if ``expired(at:)`` might return a request.
-    func hasExpired(at now: BootInstant) -> Bool { earliestDeadline.map { $0 <= now } ?? false }
+    func hasExpired(at now: BootInstant) -> Bool {
+        guard let earliestDeadline else { return false }
+        return earliestDeadline <= now
+    }
 
     /// Returns the requests whose deadline has come, the earliest first.
     ///

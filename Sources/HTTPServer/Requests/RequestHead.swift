@@ -23,7 +23,8 @@ struct RequestHead {
 
     /// The declared length of the body, or `Int.max` if the number is too large.
     var declaredLength: Int? {
-        headers.values("Content-Length").first.map { Int($0) ?? .max }
+        guard let length = headers.values("Content-Length").first else { return nil }
+        return Int(length) ?? .max
     }
 
     /// `true` if the body is chunked.

@@ -42,7 +42,7 @@ struct ListeningSocket: Sendable {
             isShared = true
         }
         let bound = SocketAddress(ofSocket: descriptor)
-        port = bound.flatMap { $0.family == AF_INET || $0.family == AF_INET6 ? $0.port : nil } ?? 0
+        port = if let bound, bound.isInternet { bound.port } else { 0 }
     }
 
     /// Opens a socket, binds it and listens.

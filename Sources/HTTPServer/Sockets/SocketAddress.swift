@@ -52,6 +52,8 @@ struct SocketAddress {
 
     var family: sa_family_t { storage.ss_family }
 
+    var isInternet: Bool { family == AF_INET || family == AF_INET6 }
+
     /// The IPv4 or IPv6 address, if it is one.
     var network: NetworkAddress? {
         unsafe withUnsafeBytes(of: storage) { unsafe NetworkAddress(peer: $0.baseAddress) }

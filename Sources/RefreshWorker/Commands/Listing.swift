@@ -47,13 +47,13 @@ struct Listing<Item> {
 
     /// Prints the items up to the limit, and returns `false` once it is reached.
     mutating func print(_ items: [Item], at now: Timestamp) async throws -> Bool {
-        let page = limit.map { Array(items.prefix($0 - count)) } ?? items
+        let page = if let limit { Array(items.prefix(limit - count)) } else { items }
         count += page.count
         if !page.isEmpty {
             let text = lines(of: page, at: now).joined(separator: "\n")
             try await output.run { Output.standard.line(text) }
         }
-        return limit.map { count < $0 } ?? true
+        return count < limit ?? .max
     }
 
     /// Returns the lines of the next page, in a table below the titles on the first one.
@@ -89,9 +89,7 @@ struct Listing<Item> {
             let columns = 0..<shown
             let room = width - Self.gap * (shown - 1)
             while widths[columns].reduce(0, +) > room {
-                let wide = columns.filter { column in
-                    self.columns[column].narrowest.map { widths[column] > $0 } ?? false
-                }
+                let wide = columns.filter { widths[$0] > self.columns[$0].narrowest ?? .max }
                 guard let widest = wide.max(by: { widths[$0] < widths[$1] }) else { break }
                 widths[widest] -= 1
             }

@@ -25,17 +25,21 @@ extension Command {
         defer { http.shutDown() }
         let id = "ntc_test_\(String(context.random.nextBits(), radix: 16))"
         let start = context.time.sinceBoot
-        var (status, problem): (Int?, String?) = (nil, nil)
+        var status: Int?
+        var problem: String?
         do throws(HTTPError) {
             status = try await http.postTestNotice(id, to: endpoint, keys: keys, at: context.time.now)
         } catch {
             problem = error.description
         }
         let milliseconds = (context.time.sinceBoot - start).wholeMilliseconds
-        let isAccepted = status.map { (200...299).contains($0) } ?? false
-        let result = isAccepted ? "accepted" : status == nil ? "no answer" : "refused"
-        let answer = status.map { "status \($0)" } ?? problem ?? ""
-        context.answer("\(result): \(answer) after \(milliseconds) ms, for the notice \(id)") { line in
+        var isAccepted = false
+        var result = "no answer: \(problem ?? "")"
+        if let status {
+            isAccepted = (200...299).contains(status)
+            result = "\(isAccepted ? "accepted" : "refused"): status \(status)"
+        }
+        context.answer("\(result) after \(milliseconds) ms, for the notice \(id)") { line in
             line.field("notice", id)
             line.field("accepted", isAccepted)
             line.fieldOrNull("status", status)

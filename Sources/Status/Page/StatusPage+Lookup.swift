@@ -151,10 +151,11 @@ extension StatusPage {
 
     private func facts(of grant: Grant) -> HTML {
         let wait = clients.first { $0.id == grant.clientID }?.wait(of: grant, at: at)
+        let meaning = wait.map { "It \(Self.shortened($0, limit: Self.sentenceLimit))." } ?? grant.state.meaning
         return element("dl") {
             fact("State") {
                 label(grant.state.rawValue, meaning: wait == nil ? Self.meaning(of: grant.state) : .neutral)
-                " \(wait.map { "It \(Self.shortened($0, limit: Self.sentenceLimit))." } ?? grant.state.meaning) Since "
+                " \(meaning) Since "
                 time(grant.since)
             }
             if wait == nil || grant.reason != .none {

@@ -1,6 +1,10 @@
 /// The verdict in words, and its mark.
 extension StatusPage {
-    var verdict: Meaning { findings.map { $0.severity.map { Meaning($0) } ?? .good } ?? .neutral }
+    var verdict: Meaning {
+        guard let findings else { return .neutral }
+        guard let severity = findings.severity else { return .good }
+        return Meaning(severity)
+    }
 
     var heading: String { findings?.verdict ?? "State unknown" }
 

@@ -105,11 +105,12 @@ extension ImportedGrant {
     ) throws(CommandError) -> ImportedGrant {
         let text = input.reveal().trimmingWhitespace()
         guard !text.isEmpty else { throw CommandError(.badData, "the input is empty: give a token or a JSON object") }
+        let allowedClientIDs = if let clientID { [clientID] } else { clientIDs }
         var grant: ImportedGrant
         if text.utf8.first == UInt8(ascii: "{") {
-            grant = try readJSON(text, user: user, clientIDs: clientID.map { [$0] } ?? clientIDs, at: now)
+            grant = try readJSON(text, user: user, clientIDs: allowedClientIDs, at: now)
         } else {
-            grant = try readToken(text, user: user, clientIDs: clientID.map { [$0] } ?? clientIDs)
+            grant = try readToken(text, user: user, clientIDs: allowedClientIDs)
         }
         guard grant.userID.utf8.elementsEqual(user.utf8) else {
             throw CommandError(.badData, "user_id in the JSON names another user than the command line")

@@ -71,9 +71,10 @@ extension Command {
         ofClient clientID: String?,
         by context: CommandContext
     ) async throws -> [GrantRetry: Int] {
-        try await context.withExistingStore(for: .changing) { store in
+        let states: [GrantState] = if let state { [state] } else { [.retrying, .suspended] }
+        return try await context.withExistingStore(for: .changing) { store in
             var counts: [GrantRetry: Int] = [:]
-            for selected in state.map({ [$0] }) ?? [.retrying, .suspended] {
+            for selected in states {
                 try await context.changeGrants(
                     in: selected,
                     of: store,

@@ -52,7 +52,10 @@ extension Grant {
             return "\(word) \(time.shown(at: now))"
         }
         let access = accessToken.map { end($0.expiresAt) }
-        let refresh = refreshToken.map { "stored" + ($0.expiresAt.map { ", " + end($0) } ?? "") }
+        var refresh = refreshToken == nil ? "none" : "stored"
+        if let expiresAt = refreshToken?.expiresAt { refresh += ", " + end(expiresAt) }
+        var tries = "\(attempts)"
+        if let failingSince { tries += " since \(failingSince.shown(at: now))" }
         let state = [stateWithReason, wait].compactMap(\.self).joined(separator: "; ")
         let facts: [(name: String, value: String)] = [
             ("user", userID.escapingInvisible),
@@ -63,17 +66,20 @@ extension Grant {
             ("scope", scope.isEmpty ? "-" : scope.escapingInvisible),
             ("client id", clientID.escapingInvisible),
             ("access token", access ?? "none"),
-            ("refresh token", refresh ?? "none"),
+            ("refresh token", refresh),
             ("due", dueAt?.shown(at: now) ?? "-"),
             ("last success", lastSuccessAt?.shown(at: now) ?? "-"),
             ("last try", lastAttemptAt?.shown(at: now) ?? "-"),
-            ("failed tries", "\(attempts)" + (failingSince.map { " since \($0.shown(at: now))" } ?? "")),
+            ("failed tries", tries),
             ("generation", "\(generation)"),
             ("stored", createdAt.shown(at: now)),
         ]
-        return facts.lines + GrantWarning.all(of: self, at: now).map { "warning: \($0.sentence)" }
-            + ["", "history, the latest first:"] + history.prefix(Self.maximumEvents).map { "  " + $0.line }
-            + (history.count > Self.maximumEvents ? ["  …"] : [])
+        var lines = facts.lines
+        lines += GrantWarning.all(of: self, at: now).map { "warning: \($0.sentence)" }
+        lines += ["", "history, the latest first:"]
+        lines += history.prefix(Self.maximumEvents).map { "  " + $0.line }
+        if history.count > Self.maximumEvents { lines.append("  …") }
+        return lines
     }
 }
 

@@ -31,10 +31,10 @@ extension Command {
 extension GrantEvent {
     /// The event for people.
     var line: String {
-        let former = from.map { $0 == to ? "" : "\($0.rawValue) -> " } ?? ""
-        let reason = reason == .none ? "" : ", \(reason)"
-        return "\(at.iso8601Seconds)  \(kind.rawValue.padding(to: 13))  \(former)\(to.rawValue)\(reason)"
-            + " (generation \(generation))"
+        var change = to.rawValue
+        if let from, from != to { change = "\(from.rawValue) -> \(change)" }
+        if reason != .none { change += ", \(reason)" }
+        return "\(at.iso8601Seconds)  \(kind.rawValue.padding(to: 13))  \(change) (generation \(generation))"
     }
 
     /// Adds the fields for programs.

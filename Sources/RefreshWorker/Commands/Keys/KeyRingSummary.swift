@@ -30,7 +30,11 @@ struct KeyRingSummary: Equatable, Sendable {
 
     /// Retired keys that can leave the file.
     func expired(at now: Timestamp) -> [KeyID] {
-        entries.filter { entry in entry.removableAt.map { $0 <= now } ?? false }.map(\.id)
+        entries.filter { entry in
+            guard let removableAt = entry.removableAt else { return false }
+            return removableAt <= now
+        }
+        .map(\.id)
     }
 
     /// The key that the next rotation activates.

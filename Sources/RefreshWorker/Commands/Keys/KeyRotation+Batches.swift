@@ -67,6 +67,6 @@ extension KeyRotation {
 
 extension Grant {
     fileprivate func isSealed(withOneOf keys: Set<KeyID>) -> Bool {
-        [refreshToken?.sealed.keyID, accessToken?.sealed.keyID].contains { $0.map(keys.contains) ?? false }
+        [refreshToken?.sealed.keyID, accessToken?.sealed.keyID].compactMap(\.self).contains(where: keys.contains)
     }
 }

@@ -16,7 +16,10 @@ extension Configuration {
     /// are not archived: systemd makes them from files elsewhere.
     func restoredFiles(credentialsDirectory: String?) -> RestoredFiles {
         let folder = credentialsDirectory.map { $0.hasSuffix("/") ? $0 : $0 + "/" }
-        func isCredential(_ file: String) -> Bool { folder.map { file.hasPrefix($0) } ?? false }
+        func isCredential(_ file: String) -> Bool {
+            guard let folder else { return false }
+            return file.hasPrefix(folder)
+        }
         let keySets = appKeys.map { location -> String? in if case .file(let path) = location { path } else { nil } }
         let clientID = folder.map { $0 + "client-id" }.flatMap { FileStatus.mayRead($0) ? $0 : nil }
         // This name says that there is no file.

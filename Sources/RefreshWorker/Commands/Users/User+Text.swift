@@ -31,11 +31,12 @@ extension User {
     /// Everything known about the user, for people.
     func lines(with grant: Grant?, at now: Timestamp) -> [String] {
         let deleted = deletedUntil.map { "deleted; the id is refused until \($0.shown(at: now))" }
-        let verified = emailIsVerified.map { $0 ? ", verified" : ", not verified" } ?? ""
+        var address = email?.escapingInvisible ?? "-"
+        if email != nil, let emailIsVerified { address += emailIsVerified ? ", verified" : ", not verified" }
         let facts: [(name: String, value: String)] = [
             ("user", id.escapingInvisible),
             ("state", deleted ?? status),
-            ("e-mail", email.map { $0.escapingInvisible + verified } ?? "-"),
+            ("e-mail", address),
             ("name", (name ?? grant?.owner.name)?.escapingInvisible ?? "-"),
             ("google account", googleUserID.map { "id \($0.escapingInvisible)" } ?? "id unknown"),
             ("last sign-in", lastLoginAt?.shown(at: now) ?? "-"),
