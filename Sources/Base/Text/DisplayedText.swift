@@ -10,8 +10,6 @@ package struct DisplayedText: CustomStringConvertible {
             description = "(not shown: it looks like a token or a secret)"
             return
         }
-        let shown = String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.maximumLength))).escapingInvisible
-        let isCut = text.unicodeScalars.count > Self.maximumLength
-        description = "'\(shown)\(isCut ? "…" : "")'"
+        description = "'\(text.shortened(to: Self.maximumLength).escapingInvisible)'"
     }
 }

@@ -8,7 +8,7 @@ extension String {
         let scalars = Array(unicodeScalars)
         for (index, scalar) in scalars.enumerated() {
             if scalar.isInvisible, !scalars.joinsNeighbours(at: index) {
-                shown += "\\u{\(String(scalar.value, radix: 16))}"
+                shown += scalar.escape
             } else {
                 shown.unicodeScalars.append(scalar)
             }
@@ -26,14 +26,6 @@ extension [Unicode.Scalar] {
 }
 
 extension Unicode.Scalar {
-    /// `true` for a character without a shape of its own.
-    package var isInvisible: Bool {
-        switch properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: true
-        default: false
-        }
-    }
-
     /// The zero-width joiner and non-joiner.
     fileprivate var isJoiner: Bool { value == 0x200c || value == 0x200d }
 

@@ -10,17 +10,7 @@ extension Duration {
         let (seconds, attoseconds) = components
         return Double(seconds) + Double(attoseconds) / 1e18
     }
-}
 
-extension Duration {
-    /// The span in its two largest units, such as `3 h 20 min`.
-    package var inTwoUnits: String {
-        let seconds = Int64(inSeconds)
-        let units: [(name: String, seconds: Int64)] = [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)]
-        guard let first = units.firstIndex(where: { seconds >= $0.seconds }) else { return "0 s" }
-        let whole = "\(seconds / units[first].seconds) \(units[first].name)"
-        let rest = seconds % units[first].seconds
-        guard first + 1 < units.count, rest >= units[first + 1].seconds else { return whole }
-        return "\(whole) \(rest / units[first + 1].seconds) \(units[first + 1].name)"
-    }
+    /// The length of the span, which is not negative.
+    package var magnitude: Duration { self < .zero ? .zero - self : self }
 }

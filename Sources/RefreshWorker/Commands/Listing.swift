@@ -103,57 +103,10 @@ struct Listing<Item> {
         var text = ""
         var missing = 0
         for (cell, width) in zip(row, widths).prefix(shown) {
-            let shown = self.width == nil ? cell : cell.cut(to: width)
+            let shown = self.width == nil ? cell : cell.cut(toWidth: width)
             text += String(repeating: " ", count: missing) + shown
             missing = max(0, width - shown.count) + Self.gap
         }
         return text
-    }
-}
-
-/// Names and values in two columns, for people.
-extension [(name: String, value: String)] {
-    var lines: [String] {
-        let width = map(\.name.count).max() ?? 0
-        return map { $0.name.padding(to: width + 2) + $0.value }
-    }
-}
-
-/// Times for people.
-extension Timestamp {
-    /// The distance from now, in a unit that suits people.
-    func distance(from now: Timestamp) -> String {
-        let seconds = (self - now).wholeMilliseconds / 1000
-        let amount =
-            switch seconds.magnitude {
-            case 0: "now"
-            case ..<100: "\(seconds.magnitude) s"
-            case ..<(100 * 60): "\(seconds.magnitude / 60) min"
-            case ..<(48 * 3600): "\(seconds.magnitude / 3600) h"
-            default: "\(seconds.magnitude / 86_400) d"
-            }
-        return seconds == 0 ? amount : seconds > 0 ? "in \(amount)" : "\(amount) ago"
-    }
-
-    /// The time with its distance from now.
-    func shown(at now: Timestamp) -> String { "\(iso8601Seconds) (\(distance(from: now)))" }
-}
-
-extension String {
-    /// The text cut to the width, with an ellipsis at the cut.
-    fileprivate func cut(to width: Int) -> String { count <= width ? self : prefix(width - 1) + "…" }
-}
-
-extension Int64 {
-    /// The number as a number of bytes, for people.
-    var inBytes: String {
-        guard self >= 1024 else { return self == 1 ? "1 byte" : "\(self) bytes" }
-        var tenths = self * 10
-        var unit = ""
-        for larger in ["KiB", "MiB", "GiB", "TiB"] where tenths >= 10240 {
-            tenths /= 1024
-            unit = larger
-        }
-        return "\(tenths / 10).\(tenths % 10) \(unit)"
     }
 }

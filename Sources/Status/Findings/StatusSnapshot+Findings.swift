@@ -338,7 +338,7 @@ extension StatusSnapshot {
             found.append(Finding(.metricsLogFailing, text, count: process.droppedLines))
         }
         if let freeSpace, freeSpace < Self.nearlyFull {
-            found.append(Finding(.diskNearlyFull, "only \(freeSpace >> 20) MiB are free on the database's disk"))
+            found.append(Finding(.diskNearlyFull, "only \(freeSpace.inMebibytes) are free on the database's disk"))
         }
         if let warning = deletionClock?.warning { found.append(Finding(.deletionsWait, warning)) }
         if let backups, at - (backups.lastAt ?? backups.isOnSince) > Self.tolerableBackupAge {

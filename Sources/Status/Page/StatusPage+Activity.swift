@@ -31,10 +31,10 @@ extension StatusPage {
                 of: ActivityChart(slots.map(\.longestLateness.inSeconds), smallest: 0.01),
                 by: scale,
                 column: 3,
-                total: Self.span(slots.map(\.longestLateness).max() ?? .zero),
+                total: (slots.map(\.longestLateness).max() ?? .zero).inFineUnits,
                 top: "longest",
-                current: Self.span(slots.last?.longestLateness ?? .zero)
-            ) { $0 > 0 && $0 < 1 ? "\(Int(($0 * 1000).rounded())) ms" : "\(Self.number(Int($0))) s" }
+                current: (slots.last?.longestLateness ?? .zero).inFineUnits
+            ) { $0 > 0 && $0 < 1 ? "\(Int(($0 * 1000).rounded())) ms" : "\(Int($0).grouped) s" }
         }
     }
 
@@ -44,10 +44,10 @@ extension StatusPage {
             of: ActivityChart(values.map(Double.init), smallest: 1),
             by: scale,
             column: column,
-            total: Self.number(values.reduce(0, +)),
-            top: "at most \(Self.number(values.max() ?? 0)) in \(scale == .minute ? "a minute" : "an hour")",
-            current: Self.number(values.last ?? 0)
-        ) { Self.number(Int($0)) }
+            total: values.reduce(0, +).grouped,
+            top: "at most \((values.max() ?? 0).grouped) in \(scale == .minute ? "a minute" : "an hour")",
+            current: (values.last ?? 0).grouped
+        ) { Int($0).grouped }
     }
 
     /// The script shows the value of a bar under the mouse, which it reads from the column of the table.
@@ -110,9 +110,9 @@ extension StatusPage {
                 for (start, slot) in activity.slots(by: scale, at: at) {
                     element("tr") {
                         element("th", ["scope": "row"]) { element("time") { start.iso8601Seconds } }
-                        element("td") { Self.number(slot.refreshed) }
-                        element("td") { Self.number(slot.failed) }
-                        element("td") { Self.span(slot.longestLateness) }
+                        element("td") { slot.refreshed.grouped }
+                        element("td") { slot.failed.grouped }
+                        element("td") { slot.longestLateness.inFineUnits }
                     }
                 }
             }

@@ -27,7 +27,7 @@ extension StatusPage {
     func change(from: String?, to: String) -> HTML {
         let states = [from == to ? nil : from, to].compactMap(\.self)
         return element("code") {
-            states.map { Self.shortened($0, limit: Self.nameLimit) }.joined(separator: " → ")
+            states.map { $0.shortened(to: Self.nameLimit) }.joined(separator: " → ")
         }
     }
 }

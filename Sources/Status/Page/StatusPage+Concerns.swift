@@ -1,3 +1,5 @@
+import Base
+
 /// The verdict and the findings, which the page calls concerns.
 extension StatusPage {
     var verdictSection: HTML {
@@ -18,7 +20,7 @@ extension StatusPage {
                 label(phase, meaning: phaseMeaning)
                 " Worker "
                 code(worker)
-                ", version \(Self.shortened(version, limit: Self.nameLimit)), started "
+                ", version \(version.shortened(to: Self.nameLimit)), started "
                 time(startedAt)
                 "."
             }
@@ -35,7 +37,7 @@ extension StatusPage {
 
     private var verdictSentence: String {
         guard let findings else { return "This worker has not judged its state yet." }
-        return findings.isEmpty ? "No concern." : "\(Self.count(findings.count, "concern"))."
+        return findings.isEmpty ? "No concern." : "\(findings.count.grouped("concern"))."
     }
 
     @HTMLBuilder var concernsSection: HTML {
@@ -57,7 +59,7 @@ extension StatusPage {
         let all = findings?.count ?? 0
         if all > shown {
             element("p") {
-                "\(Self.number(all - shown)) more are not shown: "
+                "\((all - shown).grouped) more are not shown: "
                 code("refresh-worker status")
             }
         }
@@ -67,7 +69,7 @@ extension StatusPage {
         element("p") {
             label(finding.severity.rawValue, meaning: Meaning(finding.severity))
             " "
-            element("bdi") { Self.shortened(finding.text, limit: Self.sentenceLimit) }
+            element("bdi") { finding.text.shortened(to: Self.sentenceLimit) }
         }
         element("p", ["class": "facts"]) {
             if let cause = finding.cause { "It follows from \(cause). " }

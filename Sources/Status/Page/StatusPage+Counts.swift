@@ -10,13 +10,13 @@ extension StatusPage {
         section("Grants", id: "grants") {
             if let grants = snapshot?.countedGrants {
                 table(
-                    "\(Self.count(grants.grants, "grant")) in all, \(Self.number(grants.connected)) connected.",
+                    "\(grants.grants.grouped("grant")) in all, \(grants.connected.grouped) connected.",
                     className: "compact",
                     columns: ["State", "Grants", "Meaning"],
                     rows: GrantState.allCases.map { state in
                         [
                             link(state: state),
-                            element("span", ["class": "number"]) { Self.number(grants.byState[state] ?? 0) },
+                            element("span", ["class": "number"]) { (grants.byState[state] ?? 0).grouped },
                             HTML(state.meaning),
                         ]
                     }
@@ -39,7 +39,7 @@ extension StatusPage {
                 }
             }
             element("li") {
-                "\(Self.number(grants.due)) due now"
+                "\(grants.due.grouped) due now"
                 if let oldest = grants.oldestDueAt {
                     ", the oldest since "
                     time(oldest)
@@ -47,7 +47,7 @@ extension StatusPage {
             }
             element("li") {
                 element("a", ["href": "grants?expired=true"]) {
-                    "\(Self.number(grants.expired.count)) connected without a valid access token"
+                    "\(grants.expired.count.grouped) connected without a valid access token"
                 }
                 if let oldest = grants.expired.oldest {
                     ", the oldest since "
@@ -55,8 +55,8 @@ extension StatusPage {
                 }
             }
             if !grants.retryingReasons.isEmpty { element("li") { reasons(of: grants) } }
-            element("li") { "\(Self.number(grants.refreshTokensEnding)) whose refresh token ends within three days" }
-            element("li") { "\(Self.number(grants.idle)) without a refresh for five months" }
+            element("li") { "\(grants.refreshTokensEnding.grouped) whose refresh token ends within three days" }
+            element("li") { "\(grants.idle.grouped) without a refresh for five months" }
         }
     }
 
@@ -65,7 +65,7 @@ extension StatusPage {
         "Retrying: "
         let shown = grants.retryingByReason.prefix(Self.rowLimit)
         for (index, (reason, count)) in shown.enumerated() {
-            "\(index == 0 ? "" : ", ")\(Self.number(count)) "
+            "\(index == 0 ? "" : ", ")\(count.grouped) "
             code(reason.rawValue)
         }
     }
@@ -93,8 +93,8 @@ extension StatusPage {
         switch notices.count {
         case 0: "No notice waits for delivery"
         case 1: "The notices of 1 user wait for delivery"
-        case ..<PendingNotices.limit: "The notices of \(number(notices.count)) users wait for delivery"
-        default: "The notices of \(number(notices.count)) or more users wait for delivery"
+        case ..<PendingNotices.limit: "The notices of \(notices.count.grouped) users wait for delivery"
+        default: "The notices of \(notices.count.grouped) or more users wait for delivery"
         }
     }
 }
@@ -149,10 +149,10 @@ extension StatusPage {
     @HTMLBuilder private func failure(of client: ClientStatus) -> HTML {
         if let failure = client.failures.first {
             code(failure.name)
-            ", \(Self.number(failure.count)) since "
+            ", \(failure.count.grouped) since "
             time(failure.since)
             ", the last "
-            Self.distance(from: at, to: failure.lastAt)
+            failure.lastAt.distanceInTwoUnits(from: at)
         } else {
             "none in the last day"
         }
@@ -185,9 +185,9 @@ extension StatusPage {
                         + "most. " + Self.extent(shown: shown.count, of: busiest.count, "service"),
                     columns: ["Service", "Tokens", "Errors", "Half", "95 %"],
                     rows: shown.map { name, vends in
-                        [code(name), HTML(Self.number(vends.tokens)), HTML(Self.number(vends.errors))]
+                        [code(name), HTML(vends.tokens.grouped), HTML(vends.errors.grouped)]
                             + [0.5, 0.95].map { share in
-                                HTML(vends.duration.bound(of: share).map(Self.span) ?? "over 30 s")
+                                HTML(vends.duration.bound(of: share).map(\.inFineUnits) ?? "over 30 s")
                             }
                     }
                 )
@@ -208,7 +208,7 @@ extension StatusPage {
                     rows: shown.map { worker in
                         [
                             code(worker.id), HTML(worker.isRefreshing ? "yes" : "no"),
-                            code(worker.sealingKeyID.description), HTML(Self.number(worker.keyIDs.count)),
+                            code(worker.sealingKeyID.description), HTML(worker.keyIDs.count.grouped),
                         ]
                     }
                 )
@@ -230,6 +230,6 @@ extension ClientStatus {
 extension Double {
     /// The number without the fraction of a whole one.
     fileprivate var formattedShortly: String {
-        self == rounded() && magnitude < 1e15 ? StatusPage.number(Int(self)) : "\(self)"
+        self == rounded() && magnitude < 1e15 ? Int(self).grouped : "\(self)"
     }
 }

@@ -1,3 +1,4 @@
+import Base
 import Scheduler
 import Storage
 
@@ -112,7 +113,7 @@ extension StatusPage {
                 columns: ["User", "State", "Reason", "Since", "Due"],
                 rows: grants.map { grant in
                     [
-                        link(to: grant.id, showing: element("bdi") { Self.shortened(grant.userID, limit: Self.nameLimit) }),
+                        link(to: grant.id, showing: element("bdi") { grant.userID.shortened(to: Self.nameLimit) }),
                         label(grant.state.rawValue, meaning: Self.meaning(of: grant.state)),
                         grant.reason == .none ? HTML("none") : link(reason: grant.reason),
                         time(grant.since), time(grant.dueAt, otherwise: "none"),
@@ -146,12 +147,12 @@ extension StatusPage {
     }
 
     private func userName(_ user: String) -> HTML {
-        element("bdi", ["class": "code"]) { Self.shortened(user, limit: Self.userLimit) }
+        element("bdi", ["class": "code"]) { user.shortened(to: Self.userLimit) }
     }
 
     private func facts(of grant: Grant) -> HTML {
         let wait = clients.first { $0.id == grant.clientID }?.wait(of: grant, at: at)
-        let meaning = wait.map { "It \(Self.shortened($0, limit: Self.sentenceLimit))." } ?? grant.state.meaning
+        let meaning = wait.map { "It \($0.shortened(to: Self.sentenceLimit))." } ?? grant.state.meaning
         return element("dl") {
             fact("State") {
                 label(grant.state.rawValue, meaning: wait == nil ? Self.meaning(of: grant.state) : .neutral)
@@ -166,7 +167,7 @@ extension StatusPage {
             fact("Last attempt") { time(grant.lastAttemptAt, otherwise: "none") }
             if grant.attempts > 0 {
                 fact("Failures") {
-                    "\(Self.number(grant.attempts)) in a row"
+                    "\(grant.attempts.grouped) in a row"
                     if let since = grant.failingSince {
                         ", since "
                         time(since)
@@ -207,7 +208,7 @@ extension StatusPage {
     private func events(_ history: [GrantEvent], of grant: Grant) -> HTML {
         let newest = history.sorted { $0.at > $1.at }
         let shown = newest.prefix(Self.eventLimit)
-        let all = Self.count(history.count, "event")
+        let all = history.count.grouped("event")
         return table(
             history.count > shown.count
                 ? "The last \(shown.count) of \(all). All of them: refresh-worker grants history"

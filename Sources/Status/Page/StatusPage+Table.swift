@@ -1,3 +1,5 @@
+import Base
+
 extension StatusPage {
     /// Makes a table whose rows become blocks on a narrow screen.
     ///
@@ -31,6 +33,6 @@ extension StatusPage {
 
     /// Returns the beginning of a caption that says how many of all rows are shown.
     static func extent(shown: Int, of all: Int, _ noun: String) -> String {
-        all > shown ? "\(number(shown)) of \(count(all, noun)); \(number(all - shown)) more are not shown." : ""
+        all > shown ? "\(shown.grouped) of \(all.grouped(noun)); \((all - shown).grouped) more are not shown." : ""
     }
 }

@@ -1,6 +1,6 @@
 import Base
 
-/// The forms of values: times, numbers, codes and long names.
+/// The forms of values: times, codes and long names.
 extension StatusPage {
     /// The characters of a name that are shown: enough to recognise it, and the page stays small.
     static let nameLimit = 80
@@ -13,61 +13,26 @@ extension StatusPage {
     func time(_ instant: Timestamp) -> HTML {
         element("time") { instant.iso8601Seconds }
             + HTML(" ")
-            + element("small") { "(\(Self.distance(from: at, to: instant)))" }
+            + element("small") { "(\(instant.distanceInTwoUnits(from: at)))" }
     }
 
     func time(_ instant: Timestamp?, otherwise none: String) -> HTML {
         instant.map { time($0) } ?? HTML(none)
     }
 
-    static func distance(from now: Timestamp, to instant: Timestamp) -> String {
-        let distance = instant - now
-        if distance >= .seconds(1) { return "in \(distance.inTwoUnits)" }
-        if distance <= .seconds(-1) { return "\((.zero - distance).inTwoUnits) ago" }
-        return "now"
-    }
-
-    /// A short span, with milliseconds below a second and tenths below ten seconds.
-    static func span(_ span: Duration) -> String {
-        let milliseconds = span.wholeMilliseconds
-        if milliseconds == 0 { return "0 s" }
-        if milliseconds < 1000 { return "\(milliseconds) ms" }
-        if milliseconds < 10_000 { return "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s" }
-        return span.inTwoUnits
-    }
-
-    /// A whole number with a comma after each group of three digits.
-    static func number(_ value: Int) -> String {
-        let digits = String(value.magnitude)
-        var text = value < 0 ? "-" : ""
-        for (index, digit) in digits.enumerated() {
-            if index > 0, (digits.count - index) % 3 == 0 { text += "," }
-            text.append(digit)
-        }
-        return text
-    }
-
-    /// A count with its noun.
-    static func count(_ value: Int, _ noun: String) -> String { "\(number(value)) \(noun)\(value == 1 ? "" : "s")" }
-
     /// A code or an id.
     func code(_ text: String) -> HTML {
-        element("code") { Self.shortened(text, limit: Self.nameLimit) }
+        element("code") { text.shortened(to: Self.nameLimit) }
     }
 
     /// A name that a user or an operator chose, which can run from right to left.
     func name(_ text: String) -> HTML {
-        element("bdi", ["class": "code"]) { Self.shortened(text, limit: Self.nameLimit) }
-    }
-
-    static func shortened(_ text: String, limit: Int) -> String {
-        guard text.unicodeScalars.count > limit else { return text }
-        return String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit))) + "…"
+        element("bdi", ["class": "code"]) { text.shortened(to: Self.nameLimit) }
     }
 
     /// A word whose colour repeats its meaning.
     func label(_ text: String, meaning: Meaning) -> HTML {
-        element("span", ["class": "label \(meaning.rawValue)"]) { Self.shortened(text, limit: Self.nameLimit) }
+        element("span", ["class": "label \(meaning.rawValue)"]) { text.shortened(to: Self.nameLimit) }
     }
 
     enum Meaning: String {

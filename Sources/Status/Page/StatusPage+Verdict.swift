@@ -1,3 +1,5 @@
+import Base
+
 /// The verdict in words, and its mark.
 extension StatusPage {
     var verdict: Meaning {
@@ -11,7 +13,7 @@ extension StatusPage {
     /// The beginning of the page's title, which a row of tabs shows.
     var title: String {
         let count = findings?.count ?? 0
-        return count > 0 ? "\(heading): \(Self.count(count, "concern"))" : heading
+        return count > 0 ? "\(heading): \(count.grouped("concern"))" : heading
     }
 
     /// The shape that repeats the heading: a tick, an exclamation mark or a question mark.

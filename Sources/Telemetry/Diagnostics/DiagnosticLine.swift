@@ -35,7 +35,7 @@ struct DiagnosticLine {
             switch scalar {
             case "\n": result += #"\n"#
             case "\"" where quoted, "\\" where quoted: result += "\\\(scalar)"
-            case _ where scalar.disturbsTerminals: result += "\\u{\(String(scalar.value, radix: 16))}"
+            case _ where scalar.disturbsTerminals: result += scalar.escape
             default: result.unicodeScalars.append(scalar)
             }
         }

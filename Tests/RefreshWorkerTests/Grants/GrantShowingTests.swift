@@ -124,20 +124,6 @@ struct GrantShowingTests {
         #expect(printed["event"] == .string("connected") && printed["reason"] == .null)
     }
 
-    static let spans: [(Int64, String)] = [
-        (0, "now"), (12, "in 12 s"), (-99, "99 s ago"), (41 * 60, "in 41 min"), (-3 * 3600, "3 h ago"),
-        (86_400 * 3, "in 3 d"), (100, "in 1 min"),
-    ]
-
-    @Test(
-        "shows times in units for people",
-        arguments: Self.spans
-    )
-    func relative(seconds: Int64, text: String) {
-        let now = Timestamp(secondsSince1970: 1_800_000_000)
-        #expect((now + .seconds(seconds)).distance(from: now) == text)
-    }
-
     @Test("warns of refresh tokens that expire, are missing or idle")
     func warnings() async throws {
         try await fixture.importText(

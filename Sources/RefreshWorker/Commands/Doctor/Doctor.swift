@@ -117,11 +117,3 @@ struct Doctor: Sendable {
         return checks.map { $0.named("status") }
     }
 }
-
-extension Duration {
-    /// The days with one decimal.
-    fileprivate var inDays: String {
-        let tenths = Int((inSeconds / 8640).rounded())
-        return "\(tenths / 10).\(tenths % 10)"
-    }
-}

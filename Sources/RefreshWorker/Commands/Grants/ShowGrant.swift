@@ -57,22 +57,22 @@ extension Grant {
         var tries = "\(attempts)"
         if let failingSince { tries += " since \(failingSince.shown(at: now))" }
         let state = [stateWithReason, wait].compactMap(\.self).joined(separator: "; ")
-        let facts: [(name: String, value: String)] = [
-            ("user", userID.escapingInvisible),
-            ("grant", id.description),
-            ("state", state),
-            ("since", since.shown(at: now)),
-            ("google account", owner.line),
-            ("scope", scope.isEmpty ? "-" : scope.escapingInvisible),
-            ("client id", clientID.escapingInvisible),
-            ("access token", access ?? "none"),
-            ("refresh token", refresh),
-            ("due", dueAt?.shown(at: now) ?? "-"),
-            ("last success", lastSuccessAt?.shown(at: now) ?? "-"),
-            ("last try", lastAttemptAt?.shown(at: now) ?? "-"),
-            ("failed tries", tries),
-            ("generation", "\(generation)"),
-            ("stored", createdAt.shown(at: now)),
+        let facts: KeyValuePairs<String, String> = [
+            "user": userID.escapingInvisible,
+            "grant": id.description,
+            "state": state,
+            "since": since.shown(at: now),
+            "google account": owner.line,
+            "scope": scope.isEmpty ? "-" : scope.escapingInvisible,
+            "client id": clientID.escapingInvisible,
+            "access token": access ?? "none",
+            "refresh token": refresh,
+            "due": dueAt?.shown(at: now) ?? "-",
+            "last success": lastSuccessAt?.shown(at: now) ?? "-",
+            "last try": lastAttemptAt?.shown(at: now) ?? "-",
+            "failed tries": tries,
+            "generation": "\(generation)",
+            "stored": createdAt.shown(at: now),
         ]
         var lines = facts.lines
         lines += GrantWarning.all(of: self, at: now).map { "warning: \($0.sentence)" }

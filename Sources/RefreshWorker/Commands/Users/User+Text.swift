@@ -33,15 +33,17 @@ extension User {
         let deleted = deletedUntil.map { "deleted; the id is refused until \($0.shown(at: now))" }
         var address = email?.escapingInvisible ?? "-"
         if email != nil, let emailIsVerified { address += emailIsVerified ? ", verified" : ", not verified" }
-        let facts: [(name: String, value: String)] = [
-            ("user", id.escapingInvisible),
-            ("state", deleted ?? status),
-            ("e-mail", address),
-            ("name", (name ?? grant?.owner.name)?.escapingInvisible ?? "-"),
-            ("google account", googleUserID.map { "id \($0.escapingInvisible)" } ?? "id unknown"),
-            ("last sign-in", lastLoginAt?.shown(at: now) ?? "-"),
-            ("created", createdAt.shown(at: now)),
-            ("grant", grant.map { "\($0.stateWithReason), since \($0.since.shown(at: now))" } ?? "none"),
+        let account = googleUserID.map { "id \($0.escapingInvisible)" } ?? "id unknown"
+        let connection = grant.map { "\($0.stateWithReason), since \($0.since.shown(at: now))" } ?? "none"
+        let facts: KeyValuePairs<String, String> = [
+            "user": id.escapingInvisible,
+            "state": deleted ?? status,
+            "e-mail": address,
+            "name": (name ?? grant?.owner.name)?.escapingInvisible ?? "-",
+            "google account": account,
+            "last sign-in": lastLoginAt?.shown(at: now) ?? "-",
+            "created": createdAt.shown(at: now),
+            "grant": connection,
         ]
         return facts.lines
     }

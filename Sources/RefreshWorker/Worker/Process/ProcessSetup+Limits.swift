@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// The system's limits for this process, checked before anything depends on them.
@@ -55,7 +56,7 @@ extension ProcessSetup {
         throw CommandError(
             .configuration,
             """
-            the limit of address space (\(name)) is \(limit.rlim_cur >> 20) MiB, and at least \(addressSpace >> 20) MiB \
+            the limit of address space (\(name)) is \(limit.rlim_cur.inMebibytes), and at least \(addressSpace.inMebibytes) \
             are needed, most of which is reserved and not used: run: \(command) unlimited, and limit the memory in use \
             by MemoryMax= in the unit
             """

@@ -52,12 +52,8 @@ struct HTML: Sendable {
             case ">": escaped += "&gt;"
             case "\"": escaped += "&quot;"
             case "'": escaped += "&#39;"
-            default:
-                if scalar.isInvisible {
-                    escaped += "\\u{\(String(scalar.value, radix: 16))}"
-                } else {
-                    escaped.unicodeScalars.append(scalar)
-                }
+            case _ where scalar.isInvisible: escaped += scalar.escape
+            default: escaped.unicodeScalars.append(scalar)
             }
         }
         return escaped

@@ -1,4 +1,13 @@
+/// Characters that could hide, break or reorder a text, and the form in which they are shown.
 extension Unicode.Scalar {
+    /// `true` for a character without a shape of its own.
+    package var isInvisible: Bool {
+        switch properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+
     /// `true` if this character could break, hide or reorder the text that a terminal or a line reader shows.
     ///
     /// These are the C0 and C1 controls with DEL, the line and paragraph separators, and the bidirectional controls
@@ -9,4 +18,7 @@ extension Unicode.Scalar {
         default: false
         }
     }
+
+    /// The form in which such a character is shown, as in `\u{202e}`.
+    package var escape: String { "\\u{\(String(value, radix: 16))}" }
 }

@@ -1,6 +1,6 @@
 extension String {
     /// Returns the text padded with blanks to a width.
-    func padding(to width: Int) -> String {
+    package func padding(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
     }
 }

@@ -1,3 +1,0 @@
-extension Duration {
-    var magnitude: Duration { self < .zero ? .zero - self : self }
-}
