@@ -11,9 +11,7 @@ extension HTTPClient {
         package var newConnections = 0
         /// Responses that did not need a new connection.
         package var reusedConnections = 0
-        /// Rounds of the client's thread.
-        ///
-        /// It grows at least once a second while the thread works.
+        /// Rounds of the client's thread. It grows at least once a second while the thread works.
         package var rounds = 0
     }
 }

@@ -24,21 +24,13 @@ final class Exchange: Sendable {
     }
 
     private enum Phase {
-        /// The request line has been read.
-        ///
-        /// The headers come next, all at once.
+        /// The request line has been read. The headers come next, all at once.
         case head
-        /// The body is being received, if there is one.
-        ///
-        /// Its end comes next.
+        /// The body is being received, if there is one. Its end comes next.
         case body
-        /// The request is complete and needs the handler.
-        ///
-        /// The suspension comes next.
+        /// The request is complete and needs the handler. The suspension comes next.
         case complete(ServerRequest)
-        /// The connection is suspended and the handler is running.
-        ///
-        /// Its reply or the server's end comes next.
+        /// The connection is suspended and the handler is running. Its reply or the server's end comes next.
         case waiting(MicroHTTPConnection, task: Task<Void, Never>?)
         /// The reply is ready, and the connection's thread is about to fetch it.
         case replied(ServerReply)

@@ -13,16 +13,11 @@ extension HTTPServer {
         /// Further clients wait in the system's queue.
         package var maximumConnections = 4096
 
-        /// The memory that the bodies of all open requests can take together.
-        ///
-        /// Further requests get 503.
+        /// The memory that the bodies of all open requests can take together. Further requests get 503.
         var requestMemoryBytes = 64 << 20
 
-        /// Further clients from the same address, or the same IPv6 /64, are rejected.
-        ///
-        /// `nil` means no limit.
-        ///
-        /// Trusted proxies are exempt.
+        /// Further clients from the same address, or the same IPv6 /64, are rejected. `nil` means no limit. Trusted
+        /// proxies are exempt.
         package var maximumConnectionsPerAddress: Int?
 
         var deadlines = ConnectionDeadlines()
@@ -38,17 +33,14 @@ extension HTTPServer {
         /// A longer body gets 413.
         package var bodyBytes = 65_536
 
-        /// After this number of requests a client must open another connection.
-        ///
-        /// `nil` means no limit.
+        /// After this number of requests a client must open another connection. `nil` means no limit.
         var requestsPerConnection: Int?
 
         /// A longer target gets 414.
         let targetBytes = 8192
 
-        /// A longer head, including the first line, gets 431.
-        ///
-        /// Each connection has twice as much memory, which libmicrohttpd overwrites after each request.
+        /// A longer head, including the first line, gets 431. Each connection has twice as much memory, which
+        /// libmicrohttpd overwrites after each request.
         package var headBytes = 32_768
     }
 }

@@ -4,9 +4,7 @@ package struct ServerResponse: Sendable {
     package var headers: [ServerRequest.Field]
     var body: [UInt8]
 
-    /// The pattern of the route that made the response, for the log.
-    ///
-    /// ``Router`` sets it.
+    /// The pattern of the route that made the response, for the log. ``Router`` sets it.
     var route = "-"
 
     package init(status: Int = 200, headers: [ServerRequest.Field] = [], body: [UInt8] = []) {

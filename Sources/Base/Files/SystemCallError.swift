@@ -15,9 +15,8 @@ package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertib
     /// `true` if the same call might succeed later without a change by the operator.
     package var mayPass: Bool { FileError.mayPass(code) }
 
-    /// The system's text for the error.
-    ///
-    /// glibc's `strerror` is thread-safe since 2.32 (https://man7.org/linux/man-pages/man3/strerror.3.html).
+    /// The system's text for the error. glibc's `strerror` is thread-safe since 2.32
+    /// (https://man7.org/linux/man-pages/man3/strerror.3.html).
     package var reason: String { unsafe String(cString: strerror(code)) }
 
     package var description: String { "\(call) failed: \(reason)" }

@@ -3,9 +3,7 @@ private import Synchronization
 
 /// The system's random numbers, read in blocks: a system call costs more than all else that is done with a number.
 package struct SystemRandom: RandomSource {
-    /// The numbers that were read and are not used yet.
-    ///
-    /// Each is used once.
+    /// The numbers that were read and are not used yet. Each is used once.
     private static let unused = Mutex<[UInt64]>([])
 
     package init() {}

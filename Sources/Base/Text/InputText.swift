@@ -3,9 +3,7 @@ package enum InputText {
     /// The limit of a value of any kind: Linux's PATH_MAX, and longer than any sensible URL or list of ids.
     package static let maximumLength = 4096
 
-    /// Longer than any client id seen.
-    ///
-    /// Google's have about 72 characters.
+    /// Longer than any client id seen. Google's have about 72 characters.
     package static let maximumClientIDLength = 256
 
     /// Checks the rules for values of all kinds: one line, neither empty nor too long, and not like a secret.

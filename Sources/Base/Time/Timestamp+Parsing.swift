@@ -1,9 +1,8 @@
 extension Timestamp {
     /// Parses a date and time as RFC 3339 and Python's `isoformat` write them.
     ///
-    /// Without a zone it is UTC.
-    ///
-    /// A fraction of any length is cut to milliseconds. Seconds can be missing, and 60 in a leap second.
+    /// Without a zone it is UTC. A fraction of any length is cut to milliseconds. Seconds can be missing, and 60 in a
+    /// leap second.
     package init?(iso8601 text: String) {
         var scanner = DateScanner(text)
         guard let days = scanner.date(), scanner.take("T", "t", " "), let time = scanner.timeOfDay(),

@@ -10,9 +10,8 @@ package struct Timestamp: Hashable, Comparable, Sendable, Codable {
         self.milliseconds = milliseconds.clamped(to: Self.range)
     }
 
-    /// About 285,000 years before and after 1970, also for ``BootInstant``.
-    ///
-    /// Sums and differences of two such numbers fit.
+    /// About 285,000 years before and after 1970, also for ``BootInstant``. Sums and differences of two such numbers
+    /// fit.
     static let range: ClosedRange<Int64> = -(1 << 53)...1 << 53
 
     package init(secondsSince1970 seconds: Int64) {

@@ -13,9 +13,7 @@ extension Secret {
 
     /// Reads a secret to the end of an open descriptor, such as standard input.
     ///
-    /// The descriptor stays open.
-    ///
-    /// Blocks until the writer closes its end.
+    /// The descriptor stays open. Blocks until the writer closes its end.
     package static func read(descriptor: Int32, limit: Int = 65536) throws(FileError) -> Secret {
         let source = descriptor == STDIN_FILENO ? "standard input" : "descriptor \(descriptor)"
         return try read(from: source, limit: limit) { () throws(SystemCallError) in

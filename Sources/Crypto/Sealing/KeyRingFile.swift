@@ -73,9 +73,8 @@ package enum KeyRingFile {
 
     /// Removes a key permanently.
     ///
-    /// The key that seals, and therefore the last one, is refused.
-    ///
-    /// Only the caller can know if a stored value still needs the key.
+    /// The key that seals, and therefore the last one, is refused. Only the caller can know if a stored value still
+    /// needs the key.
     package static func remove(_ id: KeyID, path: String) throws(FileError) {
         try rewrite(path) { (document) throws(FileError) in try document.remove(id) }
     }

@@ -17,9 +17,7 @@ package struct SealedSecret: Hashable, Sendable {
     static let minimumByteCount = headerLength + CipherContext.overhead
 
     package let bytes: [UInt8]
-    /// The id of the sealing key according to the value.
-    ///
-    /// Only opening it proves the id.
+    /// The id of the sealing key according to the value. Only opening it proves the id.
     package let keyID: KeyID
 
     /// Checks that the bytes have the form of a sealed value.

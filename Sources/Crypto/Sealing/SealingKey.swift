@@ -3,9 +3,7 @@ package import Base
 /// A key of the ring: 256 random bits and an id.
 package struct SealingKey: Sendable {
     package enum Role: Hashable, Sendable {
-        /// Opens.
-        ///
-        /// It also seals if it is the first active key of the ring.
+        /// Opens. It also seals if it is the first active key of the ring.
         case active
         /// Opens but does not seal yet, because other workers might not have read it.
         case pending

@@ -2,9 +2,7 @@ extension Secret {
     /// The lines of a secret text without line breaks and without empty lines.
     package var lines: [Secret] { allLines.filter { !$0.isEmpty } }
 
-    /// All lines of a secret text without line breaks.
-    ///
-    /// Their indexes match the line numbers of an editor.
+    /// All lines of a secret text without line breaks. Their indexes match the line numbers of an editor.
     package var allLines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map { $0.dropping("\r") } }
 
     /// The words of a secret line, separated by blanks.

@@ -11,9 +11,7 @@ package struct PublicKey: Sendable {
         case es256 = "ES256"
     }
 
-    /// A smaller key can be broken.
-    ///
-    /// A check with a larger one takes long enough to be abused.
+    /// A smaller key can be broken. A check with a larger one takes long enough to be abused.
     static let rsaSizes = 2048...8192
     private static let exponents: ClosedRange<UInt64> = 3...0x1_0000_0000
     /// The length of a coordinate of P-256, and of each number of a signature.

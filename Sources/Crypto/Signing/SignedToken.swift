@@ -6,9 +6,7 @@ package import Base
 package struct SignedToken: Sendable {
     /// The id of the signing key, according to the token.
     package let keyID: String?
-    /// The claims.
-    ///
-    /// They can be forged until the signature is checked.
+    /// The claims. They can be forged until the signature is checked.
     package let claims: JSONValue
 
     private let token: CompactToken

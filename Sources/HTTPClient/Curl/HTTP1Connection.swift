@@ -158,9 +158,7 @@ extension HTTP1Connection {
         unsafe of(context)?.mayIssue() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
 
-    /// libcurl ends the transfer unless this returns the number of bytes that it received.
-    ///
-    /// Zero also ends it.
+    /// libcurl ends the transfer unless this returns the number of bytes that it received. Zero also ends it.
     private static let bodyReceiver: curl_write_callback = { start, size, count, context in
         guard let start = unsafe start, let connection = unsafe of(context) else { return 0 }
         let bytes = unsafe UnsafeRawBufferPointer(start: start, count: size * count)

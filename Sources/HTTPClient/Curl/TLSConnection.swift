@@ -19,9 +19,7 @@ final class TLSConnection: EasyHandle {
         case failed(UInt32)
     }
 
-    /// `true` if the handshake agreed on HTTP/2.
-    ///
-    /// `false` ends the connection.
+    /// `true` if the handshake agreed on HTTP/2. `false` ends the connection.
     private(set) var isHTTP2: Bool?
     /// The socket of the established connection.
     private(set) var socket: Int32 = -1

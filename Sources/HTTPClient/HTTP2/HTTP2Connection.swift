@@ -5,9 +5,7 @@ final class HTTP2Connection {
     enum State {
         case connecting
         case open
-        /// No request can begin on the connection.
-        ///
-        /// Those that did can still end.
+        /// No request can begin on the connection. Those that did can still end.
         case draining
     }
 
@@ -35,9 +33,8 @@ final class HTTP2Connection {
     static let maximumStreams = 100
     /// The read limit of one round, so that one server cannot hold up all others.
     private static let maximumReadsPerRound = 32
-    /// The read limit before closing, when unread data would be lost.
-    ///
-    /// It is larger than the flow-control windows, so it never cuts a response off.
+    /// The read limit before closing, when unread data would be lost. It is larger than the flow-control windows, so it
+    /// never cuts a response off.
     private static let maximumReadsAtTheEnd = 1024
     /// The maximum of ``overheadBytes``.
     ///
@@ -146,9 +143,8 @@ extension HTTP2Connection {
 
     /// Reads what has arrived.
     ///
-    /// `isLast` is `true` if a response that is not read now would be lost.
-    ///
-    /// It must read until nothing is left before the loop waits for the socket: one `recv` brings more than one record.
+    /// `isLast` is `true` if a response that is not read now would be lost. It must read until nothing is left before
+    /// the loop waits for the socket: one `recv` brings more than one record.
     func receive(at now: BootInstant, isLast: Bool = false) {
         hasMoreInput = false
         for _ in 0..<(isLast ? Self.maximumReadsAtTheEnd : Self.maximumReadsPerRound) where loss == nil {

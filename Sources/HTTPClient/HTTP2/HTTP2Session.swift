@@ -131,9 +131,7 @@ extension HTTP2Session {
 // MARK: - Bytes
 
 extension HTTP2Session {
-    /// The maximum number of bytes of output that are prepared at a time.
-    ///
-    /// One frame more is possible.
+    /// The maximum number of bytes of output that are prepared at a time. One frame more is possible.
     private static let maximumOutput = 65_536
 
     /// Reads bytes from the server.
@@ -346,9 +344,7 @@ extension HTTP2Session {
         return 0
     }
 
-    /// Says how many bytes of a body are in the next frame.
-    ///
-    /// ``bodySender`` moves them.
+    /// Says how many bytes of a body are in the next frame. ``bodySender`` moves them.
     private static let bodySource: nghttp2_data_source_read_callback = { _, id, _, limit, flags, _, context in
         guard let session = unsafe of(context), let transfer = session.transfer(id), let flags = unsafe flags else {
             return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)

@@ -3,9 +3,7 @@ internal import Crypto
 /// The body of a request or response: bytes that are never printed and are overwritten when the last reference is
 /// released.
 ///
-/// The array that a body was made from is not wiped.
-///
-/// ``FormBody`` builds a body without such a copy.
+/// The array that a body was made from is not wiped. ``FormBody`` builds a body without such a copy.
 package final class HTTPBody: Sendable {
     private let content: ErasedBytes
 
@@ -28,9 +26,7 @@ package final class HTTPBody: Sendable {
         try content.withBytes(body)
     }
 
-    /// The address of the bytes, for a C function that reads them later.
-    ///
-    /// It is valid as long as this object exists.
+    /// The address of the bytes, for a C function that reads them later. It is valid as long as this object exists.
     @unsafe
     var address: UnsafeRawPointer? { unsafe content.address }
 

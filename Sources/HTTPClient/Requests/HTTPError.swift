@@ -28,13 +28,9 @@ package struct HTTPError: Error, Sendable {
         case cancelled
         /// The client was shut down.
         case shutDown
-        /// The caller's `beforeSend` returned `false`.
-        ///
-        /// Nothing was sent.
+        /// The caller's `beforeSend` returned `false`. Nothing was sent.
         case withheld
-        /// The deadline passed while the request waited in this process.
-        ///
-        /// Nothing was sent.
+        /// The deadline passed while the request waited in this process. Nothing was sent.
         case expired
         case other
     }

@@ -22,9 +22,7 @@ package struct HTTPRequest: Sendable {
 }
 
 extension HTTPRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The method, host and path.
-    ///
-    /// Queries, headers and bodies are left out because they carry tokens.
+    /// The method, host and path. Queries, headers and bodies are left out because they carry tokens.
     package var description: String { pattern.description }
 
     package var debugDescription: String { description }

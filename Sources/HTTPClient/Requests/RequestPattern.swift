@@ -31,9 +31,7 @@ package final class RequestPattern: Sendable {
 }
 
 extension RequestPattern: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The method, host and path.
-    ///
-    /// Queries and headers are left out because they carry tokens.
+    /// The method, host and path. Queries and headers are left out because they carry tokens.
     package var description: String { "\(method.rawValue) \(endpoint)" }
 
     package var debugDescription: String { description }

@@ -53,9 +53,8 @@ final class DedicatedThread: Sendable {
             self.run = run
         }
 
-        /// The signals that a crash of this thread raises.
-        ///
-        /// If they were blocked, the process would end without a crash report.
+        /// The signals that a crash of this thread raises. If they were blocked, the process would end without a crash
+        /// report.
         private static let crashSignals = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP]
 
         /// Names the thread, blocks the signals that are sent to the process, and runs the closure.

@@ -24,9 +24,7 @@ package final class HTTPTransfer: @unchecked Sendable {
     private var maximumHeaderBytes = 0
     private var maximumBodyBytes = 0
 
-    /// Its place in the order of submission.
-    ///
-    /// ``TransferQueue`` changes it and the stage.
+    /// Its place in the order of submission. ``TransferQueue`` changes it and the stage.
     var number: UInt64 = 0
     var stage = Stage.new
     private(set) var result: Result<HTTPResponse, HTTPError>?
@@ -60,9 +58,8 @@ package final class HTTPTransfer: @unchecked Sendable {
 
     /// The number of refusals after which the request fails.
     private static let maximumRefusals = 3
-    /// How many times the limit of the headers can be dropped.
-    ///
-    /// Together with the final headers it stays below 300 KiB, at which libcurl ends a response itself since 8.3.
+    /// How many times the limit of the headers can be dropped. Together with the final headers it stays below 300 KiB,
+    /// at which libcurl ends a response itself since 8.3.
     private static let droppedHeadLimit = 3
 
     /// - Parameters:
@@ -211,9 +208,7 @@ extension HTTPTransfer {
         if takesFields { endHead(status: status) }
     }
 
-    /// `true` while the fields belong to a response.
-    ///
-    /// Trailers are left out.
+    /// `true` while the fields belong to a response. Trailers are left out.
     private var takesFields: Bool { stream.end == nil && !isHeadComplete }
 
     /// Ends the headers of a response, which is final unless its status is below 200.

@@ -1,8 +1,6 @@
 /// The time limits for each part of a request.
 package struct ConnectionDeadlines: Sendable {
-    /// The time from a request's first byte to the end of its headers.
-    ///
-    /// The first request includes the TLS handshake.
+    /// The time from a request's first byte to the end of its headers. The first request includes the TLS handshake.
     var head: Duration = .seconds(10)
 
     /// The time from a request's first byte to the end of its body.

@@ -8,9 +8,8 @@ private import Base
 struct RequestHead {
     let version: String
 
-    /// The size of the target in the request line.
-    ///
-    /// libmicrohttpd reports a target that ends at a NUL, and skips blanks before it. A proxy might read on after it.
+    /// The size of the target in the request line. libmicrohttpd reports a target that ends at a NUL, and skips blanks
+    /// before it. A proxy might read on after it.
     let targetSize: Int
 
     let headers: [ServerRequest.Field]
@@ -27,11 +26,8 @@ struct RequestHead {
         return Int(length) ?? .max
     }
 
-    /// `true` if the body is chunked.
-    ///
-    /// The bytes after it are then never read as another request.
-    ///
-    /// libmicrohttpd ends a chunk extension at a bare LF, where other programs might read on, and does not report it.
+    /// `true` if the body is chunked. The bytes after it are then never read as another request. libmicrohttpd ends a
+    /// chunk extension at a bare LF, where other programs might read on, and does not report it.
     var isChunked: Bool { !headers.values("Transfer-Encoding").isEmpty }
 
     var expectsContinue: Bool { !headers.values("Expect").isEmpty }

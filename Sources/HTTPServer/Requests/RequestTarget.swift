@@ -15,9 +15,7 @@ struct RequestTarget {
     /// what the router matches.
     let isPath: Bool
 
-    /// The decoded parts between the slashes.
-    ///
-    /// In `path` an encoded slash cannot be distinguished from a separator.
+    /// The decoded parts between the slashes. In `path` an encoded slash cannot be distinguished from a separator.
     let segments: [String]
     let query: [ServerRequest.Field]
 }

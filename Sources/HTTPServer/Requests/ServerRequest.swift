@@ -22,9 +22,7 @@ package struct ServerRequest: Sendable {
     /// The request's id in the log and in the Request-Id header of the response.
     package var id: String
 
-    /// The path without the query, percent-decoded once.
-    ///
-    /// Bytes that are not UTF-8 become U+FFFD.
+    /// The path without the query, percent-decoded once. Bytes that are not UTF-8 become U+FFFD.
     package var path: String { target.path }
 
     /// The parts between the path's slashes, each decoded separately.
@@ -38,9 +36,8 @@ package struct ServerRequest: Sendable {
         headers.first { $0.name.isSameHeaderName(as: name) }?.value
     }
 
-    /// `true` if the client declared how the body is delimited.
-    ///
-    /// Routes that need a body answer 411 otherwise (https://www.rfc-editor.org/rfc/rfc9110#section-15.5.12).
+    /// `true` if the client declared how the body is delimited. Routes that need a body answer 411 otherwise
+    /// (https://www.rfc-editor.org/rfc/rfc9110#section-15.5.12).
     package var declaresBody: Bool { header("Content-Length") != nil || header("Transfer-Encoding") != nil }
 
     /// Returns the first query field with this name.
@@ -48,9 +45,7 @@ package struct ServerRequest: Sendable {
         query.first { $0.name == name }?.value
     }
 
-    /// The fields of a form body (application/x-www-form-urlencoded).
-    ///
-    /// The content type is not checked.
+    /// The fields of a form body (application/x-www-form-urlencoded). The content type is not checked.
     package var form: [Field] { URLEncoding.fields(of: body) }
 }
 

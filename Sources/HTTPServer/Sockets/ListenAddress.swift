@@ -3,9 +3,7 @@ private import Glibc
 
 /// The address on which a server listens.
 package enum ListenAddress: Hashable, Sendable {
-    /// A numeric IPv4 or IPv6 address.
-    ///
-    /// Port 0 takes any free port.
+    /// A numeric IPv4 or IPv6 address. Port 0 takes any free port.
     case tcp(address: String, port: UInt16)
 
     /// A unix socket. Its file gets the mode and is removed when the server ends.

@@ -8,9 +8,7 @@ import Glibc
 struct NetworkAddress: Hashable, Sendable {
     private static let mapped: UInt128 = 0xffff << 32
 
-    /// The 128 bits of the address.
-    ///
-    /// An IPv4 address is in its mapped form.
+    /// The 128 bits of the address. An IPv4 address is in its mapped form.
     let bits: UInt128
 
     var isIPv4: Bool { bits >> 32 == 0xffff }

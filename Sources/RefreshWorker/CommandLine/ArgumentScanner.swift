@@ -17,9 +17,7 @@ struct ArgumentScanner {
     private(set) var staysRoot = false
 
     private var rest: ArraySlice<String>
-    /// `true` for each known flag that takes a value.
-    ///
-    /// A name means the same in every command, which a test checks.
+    /// `true` for each known flag that takes a value. A name means the same in every command, which a test checks.
     private let takesValue: [String: Bool]
 
     init(_ arguments: [String], program: Command) {

@@ -17,9 +17,8 @@ struct Command: Sendable {
     let discussion: String
     var operands: [OperandSpecification] = []
     var options: [OptionSpecification] = []
-    /// The settings that matter to the command.
-    ///
-    /// The others are accepted too, so that a wrapper can always pass the same flags.
+    /// The settings that matter to the command. The others are accepted too, so that a wrapper can always pass the same
+    /// flags.
     var settings: [Setting.Name] = []
     /// Command lines, each with its purpose.
     var examples: KeyValuePairs<String, String> = [:]
@@ -29,9 +28,7 @@ struct Command: Sendable {
     var check: @Sendable (CommandArguments) throws(CommandError) -> Void = { _ in }
     /// The text of a command that only prints one, and needs neither the configuration nor a thread for it.
     var text: (@Sendable (CommandArguments) -> String)?
-    /// Does the work.
-    ///
-    /// A command that only prints a text has none, nor has a group of subcommands.
+    /// Does the work. A command that only prints a text has none, nor has a group of subcommands.
     let run: (@Sendable (CommandArguments, CommandContext) async throws -> ExitCode)?
 
     var isGroup: Bool { run == nil && text == nil }

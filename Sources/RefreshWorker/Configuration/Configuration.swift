@@ -16,9 +16,7 @@ struct Configuration: Equatable, Sendable {
     let keyFile: String
     /// The key ring of the running service, for a command beside it that cannot read `keyFile`.
     let serviceKeyRing: String?
-    /// The configured client ids in order, without duplicates.
-    ///
-    /// There might be none, because a grant can carry its own.
+    /// The configured client ids in order, without duplicates. There might be none, because a grant can carry its own.
     var clientIDs: [String]
     var clientSecretFile: String?
     /// The client that exchanges the app's codes, if there is one.

@@ -14,9 +14,7 @@ extension FileReader {
     /// Much larger than any configuration, so that a wrong path to a database or a device does not fill the memory.
     private static let maximumSize = 1 << 20
 
-    /// The files of the machine.
-    ///
-    /// Reads block, so use this only at the start and on the thread that reloads.
+    /// The files of the machine. Reads block, so use this only at the start and on the thread that reloads.
     static let system = system(timeout: .seconds(5))
 
     /// Returns a reader that also reads pipes, `--config <(command)`, and waits up to `timeout` for each piece of

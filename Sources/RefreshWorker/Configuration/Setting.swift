@@ -54,9 +54,7 @@ struct Setting: Sendable {
     let placeholder: String?
     /// The default, as it would be written in the configuration file.
     let defaultValue: String?
-    /// `true` if the flag can be given several times.
-    ///
-    /// The variable and the key then take a comma-separated list.
+    /// `true` if the flag can be given several times. The variable and the key then take a comma-separated list.
     let isRepeatable: Bool
     /// The way in which a changed value reaches a running worker.
     let change: Change

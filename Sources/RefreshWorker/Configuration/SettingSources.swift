@@ -11,9 +11,7 @@ struct SettingSources {
         var isArgument = false
     }
 
-    /// The values of each layer for each setting, in order of precedence.
-    ///
-    /// A repeated flag has several.
+    /// The values of each layer for each setting, in order of precedence. A repeated flag has several.
     private(set) var layers: [[Setting.Name: [GivenValue]]] = []
     private(set) var problems: [Setting.Problem] = []
     /// The configuration file that was named or found, if any.

@@ -3,9 +3,7 @@ import Telemetry
 extension Finding {
     /// The kinds of findings that follow from a snapshot.
     ///
-    /// Alarms have kinds of their own.
-    ///
-    /// Each has a section in docs/runbook.md, which a test checks.
+    /// Alarms have kinds of their own. Each has a section in docs/runbook.md, which a test checks.
     package enum Kind: String, CaseIterable, Sendable {
         case grantsExpired = "grants_expired"
         case manyRetrying = "many_retrying"

@@ -3,9 +3,7 @@ import Telemetry
 
 /// Something about an installation that a person should look at.
 package struct Finding: Hashable, Sendable {
-    /// The code of the kind: a ``Kind`` or an `AlarmKind`.
-    ///
-    /// It is also the section of docs/runbook.md.
+    /// The code of the kind: a ``Kind`` or an `AlarmKind`. It is also the section of docs/runbook.md.
     package var kind: String
     /// One sentence, whose wording can change.
     package var text: String

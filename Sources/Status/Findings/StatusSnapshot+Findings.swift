@@ -9,9 +9,8 @@ package import Telemetry
 ///
 /// `doctor` also shows what nobody has to act on. Here it would hold for months, and people would ignore the verdict.
 extension StatusSnapshot {
-    /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
-    ///
-    /// A grant whose token has expired for less is refreshed when a service asks for it.
+    /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below. A grant whose token
+    /// has expired for less is refreshed when a service asks for it.
     private static let tolerableLateness: Duration = .seconds(60)
     /// The same limit between two passes of `--run-once`, which cron might start every few minutes.
     package static let tolerablePassInterval: Duration = .seconds(600)
@@ -32,9 +31,7 @@ extension StatusSnapshot {
     /// As many grants as a wave has at least: one or two can be users who left.
     private static let fewestInDoubt = 3
     private static let tolerableNoticeAge: Duration = .seconds(3600)
-    /// Google sends a verification event on request, which `google-events verify` makes.
-    ///
-    /// A weekly one is advised.
+    /// Google sends a verification event on request, which `google-events verify` makes. A weekly one is advised.
     private static let tolerableSilence: Duration = .seconds(30 * 86_400)
     /// Two nights: one backup can fail, and the timer waits for up to half an hour.
     private static let tolerableBackupAge: Duration = .seconds(2 * 86_400)

@@ -1,8 +1,7 @@
 /// The script of the page, which updates it.
 ///
-/// The policy has its hash, so it is a constant.
-///
-/// The page is complete without it. The script replaces only the content of `main`, so that text in the form stays.
+/// The policy has its hash, so it is a constant. The page is complete without it. The script replaces only the content
+/// of `main`, so that text in the form stays.
 extension StatusPage {
     static let script: StaticString = """
         const main = document.querySelector("main");

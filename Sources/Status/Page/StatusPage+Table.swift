@@ -3,9 +3,8 @@ import Base
 extension StatusPage {
     /// Makes a table whose rows become blocks on a narrow screen.
     ///
-    /// The first cell of a row names the row.
-    ///
-    /// The roles repeat those of the elements: a browser drops these for elements that are laid out as blocks.
+    /// The first cell of a row names the row. The roles repeat those of the elements: a browser drops these for
+    /// elements that are laid out as blocks.
     func table(_ caption: String, className: String = "", columns: [String], rows: [[HTML]]) -> HTML {
         element("table", className.isEmpty ? ["role": "table"] : ["role": "table", "class": className]) {
             element("caption") { caption }

@@ -14,9 +14,8 @@ package enum NotedTime: String {
 
     /// Records a time.
     ///
-    /// That of a security event is recorded at most once an hour, which is precise enough for a limit of days.
-    ///
-    /// Another process can record its own time simultaneously. It makes no difference which of them is kept.
+    /// That of a security event is recorded at most once an hour, which is precise enough for a limit of days. Another
+    /// process can record its own time simultaneously. It makes no difference which of them is kept.
     package func record(_ now: Timestamp, in store: any Store) async throws {
         let former = try await store.note(rawValue)
         if self == .lastSecurityEvent, let last = former.flatMap({ Int64($0) }),

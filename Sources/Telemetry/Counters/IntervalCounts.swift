@@ -1,9 +1,7 @@
 /// The counts of one interval.
 package struct IntervalCounts: Sendable {
     package internal(set) var interval: Duration = .zero
-    /// The number of refreshes by outcome.
-    ///
-    /// A missing outcome did not occur.
+    /// The number of refreshes by outcome. A missing outcome did not occur.
     package internal(set) var outcomes: [RefreshOutcome: Int] = [:]
     /// The number of successes without a line in the metrics log.
     package internal(set) var notLogged = 0

@@ -2,9 +2,7 @@
 package enum RefreshOutcome: String, CaseIterable, Sendable {
     /// A new access token is stored.
     case refreshed
-    /// The try failed for a temporary reason.
-    ///
-    /// Another one follows.
+    /// The try failed for a temporary reason. Another one follows.
     case retrying
     /// Google refused the grant, and the refusal waits for confirmation.
     case held
@@ -14,9 +12,7 @@ package enum RefreshOutcome: String, CaseIterable, Sendable {
     case reauthRequired = "reauth_required"
     /// The grant is dead.
     case disconnected
-    /// The client is at fault.
-    ///
-    /// The grant does not change.
+    /// The client is at fault. The grant does not change.
     case unchanged
     /// The answer came for a refresh token that is not the stored one any more, and was not used.
     case void

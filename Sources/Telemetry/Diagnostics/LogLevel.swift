@@ -2,9 +2,7 @@
 package enum LogLevel: String, CaseIterable, Comparable, Sendable {
     /// Something is broken and stays broken until a person acts.
     case error
-    /// Something went wrong.
-    ///
-    /// The worker continues and might recover on its own.
+    /// Something went wrong. The worker continues and might recover on its own.
     case warning
     /// Normal, but significant.
     case notice

@@ -34,9 +34,8 @@ struct LineFile: ~Copyable {
         if path != nil { close(descriptor) }
     }
 
-    /// The maximum number of bytes that are written at once.
-    ///
-    /// A write to a pipe stays whole only up to `PIPE_BUF`. Linux does not mix writes to a local file, however long.
+    /// The maximum number of bytes that are written at once. A write to a pipe stays whole only up to `PIPE_BUF`. Linux
+    /// does not mix writes to a local file, however long.
     var maximumWrite: Int { identity?.isRegular == true ? 65_536 : 4_096 }
 
     /// The lines that were written, and the failure that stopped the writing.

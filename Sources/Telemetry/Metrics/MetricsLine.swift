@@ -4,9 +4,7 @@ internal import Base
 package struct MetricsLine {
     /// The maximum length of a code, an id or a name, in bytes.
     package static let maximumName = 128
-    /// The maximum length of a list of scopes, in bytes.
-    ///
-    /// Requests with longer lists are refused.
+    /// The maximum length of a list of scopes, in bytes. Requests with longer lists are refused.
     package static let maximumScopes = 1024
 
     var json = JSONLine()

@@ -5,9 +5,8 @@ extension Doctor {
     /// The years 2025 to 2099: the program is not older, and is not expected to run later.
     private static let plausibleYears =
         Timestamp(secondsSince1970: 1_735_689_600)..<Timestamp(secondsSince1970: 4_102_444_800)
-    /// The tolerated difference between two clocks.
-    ///
-    /// With a larger one, expired tokens count as valid or valid ones as expired.
+    /// The tolerated difference between two clocks. With a larger one, expired tokens count as valid or valid ones as
+    /// expired.
     static let tolerableSkew: Duration = .seconds(60)
     static let clockAdvice = "set it, and synchronize it by NTP (timedatectl set-ntp true)"
     private static let bootIDFile = "/proc/sys/kernel/random/boot_id"
@@ -19,7 +18,9 @@ extension Doctor {
 
     /// Checks the wall clock alone and against the last write: a file cannot have been written in the future.
     static func clock(now: Timestamp, lastWrite: Timestamp?) -> Check {
-        guard plausibleYears.contains(now) else { return .fault("the clock says \(now.iso8601Seconds)", advice: clockAdvice) }
+        guard plausibleYears.contains(now) else {
+            return .fault("the clock says \(now.iso8601Seconds)", advice: clockAdvice)
+        }
         if let lastWrite, lastWrite - now > tolerableSkew {
             let finding = """
                 the clock says \(now.iso8601Seconds), but the database was written at \(lastWrite.iso8601Seconds): it was \

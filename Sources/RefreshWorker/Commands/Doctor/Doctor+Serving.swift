@@ -19,9 +19,7 @@ extension Doctor {
 
     /// One fault for each rule about settings that the daemon refuses to start with.
     ///
-    /// The daemon checks the same function.
-    ///
-    /// `DoctorAgreementTests` runs a table of configurations through both.
+    /// The daemon checks the same function. `DoctorAgreementTests` runs a table of configurations through both.
     private var startChecks: [Check] {
         configuration.servingProblems(environment: context.inputs.environment).map {
             .fault("\($0.origin) \($0.message)").named("settings")
@@ -137,7 +135,10 @@ extension Doctor {
             return .ok("\(address) is free")
         } catch {
             guard !error.isAddressInUse else { return .ok("\(address) is in use: by the worker, if it runs") }
-            return .fault("\(error)", advice: "name an address of this machine, and a port that the worker's user can open")
+            return .fault(
+                "\(error)",
+                advice: "name an address of this machine, and a port that the worker's user can open"
+            )
         }
     }
 

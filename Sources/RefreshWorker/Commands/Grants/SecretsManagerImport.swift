@@ -10,9 +10,7 @@ struct SecretsManagerImport: RecordImport {
     static let clientIDName = "Google-OAuth-Client-ID"
 
     let prefix: String
-    /// The client ids of this installation.
-    ///
-    /// If there is not exactly one, the secret of the client id replaces them.
+    /// The client ids of this installation. If there is not exactly one, the secret of the client id replaces them.
     var clientIDs: [String]
     let writer: ImportedGrantWriter
     let time: any TimeSource

@@ -48,9 +48,7 @@ extension KeyRotation.Outcome {
 }
 
 extension CommandError {
-    /// The number of users that are named.
-    ///
-    /// The others are only counted.
+    /// The number of users that are named. The others are only counted.
     private static let maximumNames = 20
 
     init(remaining outcome: KeyRotation.Outcome) {

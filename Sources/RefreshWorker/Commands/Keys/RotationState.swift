@@ -7,9 +7,7 @@ struct RotationState: Equatable, Sendable {
     var workers: [WorkerReport]
     /// The number of stored tokens that each key seals.
     var keysInUse: [KeyID: Int]
-    /// `true` if this run has begun a rotation.
-    ///
-    /// Otherwise it continues an unfinished one or begins a new one.
+    /// `true` if this run has begun a rotation. Otherwise it continues an unfinished one or begins a new one.
     var isBegun = false
     /// `true` if the last pass over all grants did not find any more tokens that it could seal again.
     var isExhausted = false

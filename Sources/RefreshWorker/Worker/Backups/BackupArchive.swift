@@ -8,9 +8,8 @@ import Glibc
 /// tar reads. The kernel copies the contents, so that no secret passes through this process.
 final class BackupArchive: Sendable {
     private static let blockSize = 512
-    /// What follows a file's name in those of its temporary files, before a random number.
-    ///
-    /// That of a plain copy is another, because its file is not locked.
+    /// What follows a file's name in those of its temporary files, before a random number. That of a plain copy is
+    /// another, because its file is not locked.
     static let temporaryEnding = ".partial-archive-"
 
     private let descriptor: Int32

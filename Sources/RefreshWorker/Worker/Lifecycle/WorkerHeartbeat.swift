@@ -10,9 +10,7 @@ import Telemetry
 /// Every process that seals tokens reports: a key is put to use only when all of them hold it, and retired only when
 /// none seals with it.
 struct WorkerHeartbeat: Sendable {
-    /// The interval of reports.
-    ///
-    /// A report is valid for several times as long.
+    /// The interval of reports. A report is valid for several times as long.
     static let interval: Duration = .seconds(5)
     /// Rare, because each worker writes the same row.
     private static let activityInterval: Duration = .seconds(60)

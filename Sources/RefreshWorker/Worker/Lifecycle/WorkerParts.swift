@@ -7,9 +7,7 @@ import Telemetry
 
 /// The opened parts of a worker, whether a daemon or a pass.
 struct WorkerParts: Sendable {
-    /// The time for the steps after the engine's stop.
-    ///
-    /// The unit's TimeoutStopSec has room for both.
+    /// The time for the steps after the engine's stop. The unit's TimeoutStopSec has room for both.
     static let timeToClose: Duration = .seconds(5)
     /// The part of ``timeToClose`` in which services can end.
     private static let timeToEndServices: Duration = .seconds(2)
@@ -167,7 +165,9 @@ struct WorkerParts: Sendable {
                 return nil
             }
             group.addTask {
-                for await error in engine.fatalStoreErrors { return StopReason(name: error.code.rawValue, error: error) }
+                for await error in engine.fatalStoreErrors {
+                    return StopReason(name: error.code.rawValue, error: error)
+                }
                 return nil
             }
             defer { group.cancelAll() }

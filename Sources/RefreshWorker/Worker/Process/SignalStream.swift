@@ -12,9 +12,8 @@ struct SignalSource: @unchecked Sendable {
 
 /// SIGTERM, SIGINT and SIGHUP as a stream.
 ///
-/// A second SIGTERM or SIGINT ends the process immediately.
-///
-/// The second one is handled on a queue of its own, so it works even if everything else is stalled.
+/// A second SIGTERM or SIGINT ends the process immediately. The second one is handled on a queue of its own, so it
+/// works even if everything else is stalled.
 final class SignalStream: Sendable {
     typealias Signal = SignalPolicy.Signal
 

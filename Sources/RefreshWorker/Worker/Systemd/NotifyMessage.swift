@@ -4,9 +4,7 @@ import Base
 enum NotifyMessage: Equatable, Sendable {
     /// Work has begun, or continues after a reload.
     case ready
-    /// The configuration is being read again.
-    ///
-    /// The time is that of the monotonic clock, in microseconds.
+    /// The configuration is being read again. The time is that of the monotonic clock, in microseconds.
     case reloading(monotonicMicroseconds: Int64)
     case stopping
     /// The start takes longer, up to this time from now.

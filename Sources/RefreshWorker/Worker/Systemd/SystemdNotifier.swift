@@ -10,9 +10,8 @@ struct SystemdNotifier: Sendable {
     /// The interval within which systemd expects ``NotifyMessage/watchdog``, or `nil` without a watchdog.
     let watchdogInterval: Duration?
 
-    /// The problems of the variables, one sentence each.
-    ///
-    /// They do not end the worker, because keeping grants alive matters more than notifying systemd.
+    /// The problems of the variables, one sentence each. They do not end the worker, because keeping grants alive
+    /// matters more than notifying systemd.
     let problems: [String]
 
     /// Reads systemd's variables from the environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
