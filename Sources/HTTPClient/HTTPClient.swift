@@ -2,6 +2,11 @@ package import Base
 
 /// Sends many HTTP requests at once over few connections.
 ///
+///     let client = try HTTPClient()
+///     let endpoint = try Endpoint("https://oauth2.googleapis.com/token")
+///     let response = try await client.send(HTTPRequest(method: .post, endpoint: endpoint, body: body))
+///     client.shutDown()
+///
 /// Over HTTP/2, nghttp2 carries them on shared connections. Over HTTP/1.1, libcurl carries each on its own. Each client
 /// has a thread of its own, which does all the work, and callers only wait for it. It follows no redirects, does not
 /// decompress responses, does not keep more of a response than its limits allow, and never sends a POST twice. Clients

@@ -3,6 +3,12 @@ private import Synchronization
 
 /// An HTTP/1.1 server with limits on its clients.
 ///
+///     let server = try HTTPServer(configuration: .init(listen: address)) { request in
+///         .respond(.json(await answer(to: request)))
+///     }
+///     …
+///     await server.stop(within: .seconds(10))
+///
 /// A few libmicrohttpd threads read and write all connections. A connection is suspended while the handler has its
 /// request, so a slow handler blocks no thread. If the connection is lost during that time, the handler's task is
 /// cancelled within a quarter of a second. A client that has only closed its sending side still gets its response.

@@ -1,6 +1,10 @@
 /// One setting of the worker: the only place that defines its names, its default, its explanation, and the effect of a
 /// reload on it.
 ///
+///     Setting(.stopDeadline, placeholder: "SECONDS", default: "20", change: .restart(\.stopDeadline)) {
+///         "The time in which a stopping worker can finish requests in flight; 1 to 3600."
+///     }
+///
 /// A setting is a flag (`--max-rate`), an environment variable (`REFRESH_WORKER_MAX_RATE`) and a key of the
 /// configuration file (spelled like the variable). Flags override the environment, which overrides the file.
 struct Setting: Sendable {

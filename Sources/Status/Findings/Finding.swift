@@ -2,6 +2,10 @@ import Base
 import Telemetry
 
 /// Something about an installation that a person should look at.
+///
+///     Finding(.grantsOverdue, "the oldest due grant has waited 20 min", count: 12)
+///
+/// It is printed by `status` and `doctor`, shown by the status page, and counted in the metrics.
 package struct Finding: Hashable, Sendable {
     /// The code of the kind: a ``Kind`` or an `AlarmKind`. It is also the section of docs/runbook.md.
     package var kind: String

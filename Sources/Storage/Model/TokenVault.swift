@@ -3,8 +3,10 @@ package import Crypto
 
 /// Seals and opens tokens, each bound to the id of its grant or session and to its column.
 ///
-///     let sealed = try vault.seal(refreshToken: token, for: grant.id)
-///     let opened = try vault.openRefreshToken(of: grant)
+///     let vault = TokenVault(ring: ring)
+///     grant.refreshToken = try vault.seal(refreshToken: token, for: grant.id)
+///     …
+///     let token = try vault.openRefreshToken(of: grant)
 package struct TokenVault: Sendable {
     package let ring: ReloadableKeyRing
 
