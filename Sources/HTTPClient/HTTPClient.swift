@@ -48,7 +48,6 @@ package final class HTTPClient: Sendable {
         commands.close()
     }
 
-    /// The current counters.
     package var counters: Counters { commands.counters }
 
     /// Sends a request and waits for its response, which can have any status.

@@ -1,4 +1,3 @@
-/// One complete response.
 package struct ServerResponse: Sendable {
     var status: Int
     package var headers: [ServerRequest.Field]
@@ -22,7 +21,6 @@ package struct ServerResponse: Sendable {
         ServerResponse(status: status, headers: [("Content-Type", "application/json")] + headers, body: body)
     }
 
-    /// Makes a response from JSON text.
     package static func json(_ text: String, status: Int = 200) -> ServerResponse {
         json(Array(text.utf8), status: status)
     }

@@ -8,7 +8,6 @@ package struct FileOwner: Sendable, CustomStringConvertible {
     private let path: String
     private let id: uid_t
     private let mode: mode_t
-    /// The owner of the folder.
     private let folder: uid_t
     /// `true` for a link, and for a file with several names: a change would be one of another file too, which whoever
     /// can write to the folder has chosen.
@@ -27,7 +26,6 @@ package struct FileOwner: Sendable, CustomStringConvertible {
         isLinked = entry.st_mode & S_IFMT == S_IFLNK || entry.st_nlink > 1
     }
 
-    /// The name of the owner.
     package var name: String { Self.name(ofUser: id) }
 
     /// The owner and the permissions, as an error names them: "it belongs to root (mode 600)".
@@ -73,7 +71,6 @@ package struct FileOwner: Sendable, CustomStringConvertible {
         return " User \(nameOfCurrentUser) runs this, and \(owner.description): \(owner.advice())."
     }
 
-    /// The name of the user of this process.
     package static var nameOfCurrentUser: String { name(ofUser: geteuid()) }
 
     /// Returns the name of a user, or the number if there is no name.

@@ -21,6 +21,5 @@ extension Timestamp {
         return distance > .zero ? "in \(amount.inTwoUnits)" : "\(amount.inTwoUnits) ago"
     }
 
-    /// Returns the time with its distance from now.
     package func shown(at now: Timestamp) -> String { "\(iso8601Seconds) (\(distance(from: now)))" }
 }

@@ -11,7 +11,6 @@ extension CipherContext {
     /// The words of the nonces that are not used yet.
     private static let unusedWords = Mutex<[UInt32]>([])
 
-    /// Writes the next nonce into the buffer.
     static func writeNonce(into buffer: inout MutableRawSpan, at start: Int) throws(CryptoError) {
         let nonce = try nextNonce()
         for index in nonce.indices {

@@ -1,6 +1,5 @@
 private import CCrypto
 
-/// An RSA private key for signing.
 package struct RSAPrivateKey: Sendable {
     private let handle: KeyHandle
 
@@ -9,7 +8,6 @@ package struct RSAPrivateKey: Sendable {
         try self.init(KeyHandle(pem: pem))
     }
 
-    /// Generates a key.
     package static func generate(bits: Int32 = 2048) throws(CryptoError) -> RSAPrivateKey {
         try RSAPrivateKey(.generate(bits: bits))
     }
@@ -21,7 +19,6 @@ package struct RSAPrivateKey: Sendable {
         self.handle = handle
     }
 
-    /// Returns the RS256 signature of the bytes.
     func sign(_ bytes: [UInt8]) throws(CryptoError) -> [UInt8] { try handle.sign(bytes) }
 
     /// Returns the key as PKCS #8 in PEM.

@@ -192,7 +192,6 @@ extension HTTP2Session {
 // MARK: - Events from nghttp2
 
 extension HTTP2Session {
-    /// Ends a stream once.
     private func finish(_ transfer: HTTPTransfer, as end: HTTP2Stream.End) {
         guard transfer.stream.end == nil else { return }
         transfer.stream.end = end

@@ -4,7 +4,6 @@ private import CNGHTTP2
 struct HTTP2Stream {
     /// The way in which a stream ended.
     enum End: Equatable {
-        /// The response is complete.
         case complete
         /// The server or the framing ended the stream, with one of HTTP/2's error codes.
         case reset(UInt32)

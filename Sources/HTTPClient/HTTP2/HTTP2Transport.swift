@@ -235,7 +235,6 @@ extension HTTP2Transport {
         }
     }
 
-    /// Returns the sockets to wait for.
     func sockets() -> [curl_waitfd] {
         watched.removeAll(keepingCapacity: true)
         for pool in pools.values {

@@ -8,7 +8,6 @@ package import Base
 package struct Endpoint: Hashable, Sendable {
     /// The URL as given, with its query.
     package let url: String
-    /// `true` for https.
     let isSecure: Bool
     /// In lower case, and an IPv6 address without its brackets.
     package let host: String

@@ -1,4 +1,3 @@
-/// One request for ``HTTPClient``.
 package struct HTTPRequest: Sendable {
     let pattern: RequestPattern
     let body: HTTPBody?

@@ -41,7 +41,6 @@ extension HTTPResponse: CustomStringConvertible, CustomDebugStringConvertible, C
 }
 
 extension HTTPResponse {
-    /// The cap on any `Retry-After` value.
     private static let maximumRetryAfter: Duration = .seconds(3600)
 
     /// The delay from `Retry-After` (RFC 9110 section 10.2.3), if the header gives it in seconds. `nil` if the header

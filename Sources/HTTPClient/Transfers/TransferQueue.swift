@@ -11,7 +11,6 @@ struct TransferQueue {
     private var queueStart = 0
     private(set) var inFlight = 0
     private var lastNumber: UInt64 = 0
-    /// A lower bound of all deadlines.
     private var earliestDeadline: BootInstant?
 
     init(maximumInFlight: Int) {

@@ -34,7 +34,6 @@ package struct TrustedProxies: Sendable {
 
     private let blocks: [Block]
 
-    /// Trusts no proxy.
     package static let none = TrustedProxies(blocks: [])
 }
 

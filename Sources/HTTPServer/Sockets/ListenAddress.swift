@@ -1,7 +1,6 @@
 private import Base
 private import Glibc
 
-/// The address on which a server listens.
 package enum ListenAddress: Hashable, Sendable {
     /// A numeric IPv4 or IPv6 address. Port 0 takes any free port.
     case tcp(address: String, port: UInt16)

@@ -24,7 +24,6 @@ struct Listing<Item> {
     private let json: ((Item, inout JSONLine) -> Void)?
     private let output = BlockingCallQueue(label: "refresh-worker.output")
     private let columns: [Column]
-    /// The width of the terminal, or `nil` if the table is not for one.
     private let width: Int?
     private var widths: [Int]
     /// The number of columns that a terminal has room for.

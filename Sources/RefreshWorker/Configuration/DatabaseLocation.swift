@@ -2,7 +2,6 @@ import Base
 import Crypto
 import Storage
 
-/// The location of the database.
 enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {
     /// A SQLite file on this machine.
     case file(String)

@@ -7,11 +7,9 @@
 /// mistakes here, because each would lose a setting: a line without `=`, an unclosed quote, and text that is not UTF-8.
 /// A comment ends with its line, as it does since systemd 254.
 struct EnvironmentFile: Sendable {
-    /// An assignment.
     struct Entry: Sendable {
         let key: String
         let value: String
-        /// The line of the key.
         let line: Int
     }
 

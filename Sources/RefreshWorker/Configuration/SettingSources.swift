@@ -2,7 +2,6 @@ import Base
 
 /// The given settings, layer by layer, before their values are parsed.
 struct SettingSources {
-    /// One given value and its origin.
     struct GivenValue: Equatable {
         let value: String
         /// The origin as an error names it: `--max-rate`, `environment variable …` or `file:line: …`.

@@ -57,7 +57,6 @@ package struct Finding: Hashable, Sendable {
         isCheckedByDoctor = [.projectInTesting, .storeMoved].contains(alarm.kind)
     }
 
-    /// The section of the runbook.
     package var runbook: String { "docs/runbook.md#\(kind)" }
 
     /// Writes the finding for programs, with the paths of documents where they really are.

@@ -8,7 +8,6 @@ extension Finding {
         return AlarmKind(rawValue: kind)?.causes.map(\.rawValue) ?? []
     }
 
-    /// Returns the cause of this one among others.
     fileprivate func cause(in findings: [Finding]) -> Finding? {
         for kind in possibleCauses {
             if let found = findings.first(where: { $0.kind == kind && concernsClient(of: $0) }) { return found }

@@ -144,7 +144,6 @@ extension StatusSnapshot {
         return grants.expired.count > 0
     }
 
-    /// Says that a worker lacks a key that is in use.
     private func keysLacking(_ worker: WorkerReport) -> Finding? {
         guard let workers else { return nil }
         var sealing = Set(workers.map(\.sealingKeyID))

@@ -33,7 +33,10 @@ extension StatusPage {
         case .list(let grants, let filter, let next):
             section("Grants", id: "list") {
                 if let filter { filterForm(filter, next: next) }
-                list(grants, caption: filter == nil ? "Several users have this e-mail address." : "In the order of their ids.")
+                list(
+                    grants,
+                    caption: filter == nil ? "Several users have this e-mail address." : "In the order of their ids."
+                )
             }
         case .unknownUser(let user):
             section("User", id: "lookup") {
@@ -128,12 +131,10 @@ extension StatusPage {
         element("a", ["class": "code", "href": "users?grant=\(grant)"]) { content }
     }
 
-    /// A link to the grants with a reason.
     func link(reason: GrantReason) -> HTML {
         element("a", ["class": "code", "href": "grants?reason=\(reason)"]) { reason.rawValue }
     }
 
-    /// A link to the grants in a state.
     func link(state: GrantState) -> HTML {
         element("a", ["class": "code", "href": "grants?state=\(state.rawValue)"]) { state.rawValue }
     }

@@ -48,7 +48,6 @@ extension StatusPage {
         }
     }
 
-    /// A section with its heading.
     func section(_ heading: String, id: String, @HTMLBuilder content: () -> HTML) -> HTML {
         element("section", ["id": id, "aria-labelledby": "\(id)-heading"]) {
             element("h2", ["id": "\(id)-heading"]) { heading }

@@ -25,7 +25,6 @@ package struct StatusPage: Sendable {
         case retry, disconnect
     }
 
-    /// The time of the request.
     package let at: Timestamp
     /// The time at which the state was as the heading says.
     package var judgedAt: Timestamp

@@ -1,4 +1,3 @@
-/// The counts of one interval.
 package struct IntervalCounts: Sendable {
     package internal(set) var interval: Duration = .zero
     /// The number of refreshes by outcome. A missing outcome did not occur.

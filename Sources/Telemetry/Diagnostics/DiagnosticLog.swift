@@ -20,7 +20,6 @@ package final class DiagnosticLog: Sendable {
     private let state: Mutex<State>
     private let time: any TimeSource
     private let descriptor: Int32
-    /// `true` if the journal reads the lines.
     private let isForJournal: Bool
     /// Puts the real paths of documents into a text that names them as `docs/`.
     private let located: @Sendable (String) -> String

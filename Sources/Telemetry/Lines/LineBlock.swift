@@ -3,7 +3,6 @@ internal import Base
 /// Whole lines in one buffer, each with its line break, so that one `write` takes many.
 struct LineBlock {
     private(set) var bytes: [UInt8] = []
-    /// The offset of the end of each line.
     private(set) var ends: [Int] = []
     private(set) var arrivals: [BootInstant] = []
 

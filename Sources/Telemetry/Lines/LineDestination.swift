@@ -1,6 +1,5 @@
 private import Glibc
 
-/// The destination of lines.
 package enum LineDestination: Equatable, Sendable {
     /// An open descriptor, which its owner keeps.
     case descriptor(Int32)

@@ -19,7 +19,6 @@ package struct MetricsEvent: Sendable {
         self.write = write
     }
 
-    /// Returns the complete line.
     func line(at instant: Timestamp, worker: String) -> JSONLine {
         var line = MetricsLine(event: name, at: instant, worker: worker)
         write(&line)

@@ -1,5 +1,4 @@
 extension CompletionTable {
-    /// The completions for fish.
     var fish: String {
         """
         # Completion of refresh-worker for fish. Written by: refresh-worker help --format fish

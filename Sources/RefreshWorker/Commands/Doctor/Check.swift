@@ -33,7 +33,6 @@ struct Check: Equatable, Sendable {
         Check(severity: .fault, finding: finding, advice: advice)
     }
 
-    /// Returns the check with its name.
     func named(_ name: String) -> Check {
         var check = self
         check.name = name
@@ -63,7 +62,6 @@ extension Check {
     /// The width of the column of names.
     private static let column = 22
 
-    /// The finding and the advice, for people.
     var text: String { finding + (advice.map { ": \($0)" } ?? "") }
 
     /// The check as one line, even if the text has several.

@@ -8,7 +8,6 @@ extension Doctor {
     /// Long enough for a slow network, short enough for a person who waits.
     private static let deadline: Duration = .seconds(10)
 
-    /// A request to an endpoint.
     private struct Probe: Sendable {
         let name: String
         let endpoint: Endpoint
@@ -150,13 +149,18 @@ extension Doctor {
             return .ok("\(answer) invalid_grant to a made-up token, as it should\(known)")
         case (400...403, let code?) where clientCodes.contains(code):
             guard let clientID else { return .ok("\(answer) \(code) to a made-up client id, as it should") }
-            return .fault("\(answer) \(code): it refuses the client id \(DisplayedText(clientID))", advice: advice(for: code))
+            return .fault(
+                "\(answer) \(code): it refuses the client id \(DisplayedText(clientID))",
+                advice: advice(for: code)
+            )
         case (400...403, let code?):
             let expected = "expected invalid_grant or invalid_client"
             return .warning("\(answer) \(DisplayedText(code)) to a made-up token: \(expected)")
         case (429, _), (500..., _): return .warning("\(answer): it does not work now", advice: "try again later")
-        case (300..<400, _): return .fault("\(answer), a redirect, which the worker does not follow", advice: correction)
-        case (200..<300, _): return .fault("\(answer) to a made-up token, so it is not a token endpoint", advice: correction)
+        case (300..<400, _):
+            return .fault("\(answer), a redirect, which the worker does not follow", advice: correction)
+        case (200..<300, _):
+            return .fault("\(answer) to a made-up token, so it is not a token endpoint", advice: correction)
         case (404, _): return .fault("\(answer): the path is wrong", advice: correction)
         default: return .fault("\(answer) without an OAuth error, so it is not a token endpoint", advice: correction)
         }

@@ -36,7 +36,6 @@ extension Grant {
     /// The number of events of its history that are shown with a grant.
     fileprivate static let maximumEvents = 50
 
-    /// The state, with its reason if it has one.
     var stateWithReason: String { state.rawValue + (reason == .none ? "" : ", \(reason)") }
 
     /// Everything known about the grant, for people.

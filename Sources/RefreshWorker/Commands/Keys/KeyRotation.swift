@@ -32,7 +32,6 @@ struct KeyRotation: Sendable {
         var warnings: [String]
     }
 
-    /// The progress of this run.
     private struct Progress {
         var isBegun = false
         var isExhausted = false
@@ -73,7 +72,11 @@ struct KeyRotation: Sendable {
                 try await wait(step, progress: &progress, orElse: CommandError(workers: lacking, doNot: "hold", key))
                 continue
             case .awaitSealers(let key, let lacking):
-                try await wait(step, progress: &progress, orElse: CommandError(workers: lacking, doNot: "seal with", key))
+                try await wait(
+                    step,
+                    progress: &progress,
+                    orElse: CommandError(workers: lacking, doNot: "seal with", key)
+                )
                 continue
             case .addKey:
                 let key = try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.addPending(path: keyFile)

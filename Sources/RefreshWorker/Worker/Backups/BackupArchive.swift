@@ -63,7 +63,6 @@ final class BackupArchive: Sendable {
         return removed
     }
 
-    /// Removes the temporary files.
     func removeTemporaries() {
         unsafe unlink(path)
         unsafe unlink(databaseCopy)

@@ -1,7 +1,6 @@
 import Telemetry
 
 extension MetricsEvent {
-    /// The start of a worker.
     static func started(mode: String) -> MetricsEvent {
         MetricsEvent("started") { line in
             line.text("version", Version.current, "the worker's version")

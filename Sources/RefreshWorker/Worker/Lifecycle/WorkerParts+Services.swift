@@ -5,7 +5,6 @@ import Scheduler
 import Storage
 import Telemetry
 
-/// The services of a worker.
 extension WorkerParts {
     /// The interval at which the HTTP client's thread is checked for the watchdog.
     private static let httpCheckInterval: Duration = .seconds(2)

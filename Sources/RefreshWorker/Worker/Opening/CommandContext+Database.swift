@@ -23,7 +23,6 @@ extension CommandContext {
         return store
     }
 
-    /// Opens the database if it exists.
     func openStoreIfThere(for use: DatabaseAccess) async throws -> (any Store)? {
         let database = configuration.database
         guard let store = try await open(database, time: time, makesTables: false, for: use) else { return nil }

@@ -39,7 +39,6 @@ struct CommandContext: Sendable {
         workerName = "\(ProcessSetup.id)-\(String(random.nextBits() >> 32, radix: 16))"
     }
 
-    /// The configuration at this moment.
     var configuration: Configuration { current.value }
 
     /// The file from which commands read the key ring.

@@ -7,7 +7,6 @@ struct Output: Sendable {
 
     private let descriptor: Int32
 
-    /// `true` if the output is a terminal.
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
     /// The width of the terminal in columns, or `nil` if the output is not a terminal.

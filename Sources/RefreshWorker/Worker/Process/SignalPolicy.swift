@@ -20,7 +20,6 @@ struct SignalPolicy: Sendable {
     }
 
     enum Action: Equatable, Sendable {
-        /// Pass the signal on.
         case deliver(Signal)
         /// End the process immediately: this is the second request.
         case exit(status: Int32)

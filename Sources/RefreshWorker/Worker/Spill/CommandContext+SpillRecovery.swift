@@ -22,7 +22,6 @@ extension CommandContext {
     /// The time to wait for a file that another process recovers or still writes.
     private static let lockTimeout: Duration = .seconds(10)
 
-    /// Recovers all files of a location.
     private func recoverAll(of location: SpillLocation, into store: any Store) async throws {
         let vault = try openVault()
         let fit = try await store.recordedFit(of: vault.ring.current)

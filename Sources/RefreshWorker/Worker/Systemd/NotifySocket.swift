@@ -28,7 +28,6 @@ final class NotifySocket: Sendable {
 
     private static var pathOffset: Int { MemoryLayout<sa_family_t>.size }
 
-    /// Sends one datagram.
     func send(_ message: [UInt8]) throws(SystemCallError) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
