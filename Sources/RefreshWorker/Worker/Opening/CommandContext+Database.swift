@@ -29,6 +29,13 @@ extension CommandContext {
         return try await usable(store, for: use)
     }
 
+    /// Opens the database, or returns `nil` if a dry run would have to create it.
+    ///
+    /// Such a dry run finds no record stored.
+    func openStore(forDryRun isDryRun: Bool) async throws -> (any Store)? {
+        isDryRun ? try await openStoreIfThere(for: .reading) : try await openStore()
+    }
+
     /// Runs `body` with the database and closes the database in every case.
     func withExistingStore<Result>(
         for use: DatabaseAccess,
