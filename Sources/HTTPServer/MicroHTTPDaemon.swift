@@ -36,60 +36,25 @@ final class MicroHTTPDaemon: @unchecked Sendable {
         configuration: HTTPServer.Configuration,
         server: HTTPServer
     ) throws(HTTPServerError) {
-        let option = { (option: MHD_OPTION, value: Int) in
-            unsafe MHD_OptionItem(option: option, value: value, ptr_value: nil)
-        }
-        var options = unsafe [
-            // The first two are set below, for each daemon.
-            option(.CONNECTION_LIMIT, 0),
-            option(.LISTEN_SOCKET, 0),
-            // The request's head, the list of its fields and the response's head must fit.
-            option(.CONNECTION_MEMORY_LIMIT, 2 * configuration.limits.headBytes),
-        ]
-        // Not the default: it refuses a request without Host or with a misplaced space, as RFC 9112 requires.
-        unsafe options.append(option(.STRICT_FOR_CLIENT, 1))
-        var flags =
-            MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_EPOLL.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
-        if configuration.certificate != nil {
-            guard MHD_is_feature_supported(.FEATURE_TLS) == .YES else {
-                throw HTTPServerError(code: .cannotStart, message: "this libmicrohttpd was built without TLS")
-            }
-            flags |= MHD_USE_TLS.rawValue
-            let priorities = unsafe UnsafeMutableRawPointer(mutating: Self.priorities.utf8Start)
-            unsafe options.append(MHD_OptionItem(option: .HTTPS_PRIORITIES, value: 0, ptr_value: priorities))
-            // `connectionChanged` gives each session its certificate, so that a reload does not need a new daemon. The
-            // library's own callback has no context, and GnuTLS does not keep what it returns.
-            unsafe options.append(
-                MHD_OptionItem(option: .HTTPS_CERT_CALLBACK, value: 0, ptr_value: shim_refusing_callback())
-            )
-        }
-        unsafe options.append(option(.END, 0))
-
+        let flags = try Self.flags(for: configuration)
+        var options = unsafe Self.options(for: configuration)
         // The reference for the callbacks. `end` releases it.
         unsafe self.server = Unmanaged.passRetained(server)
         let context = unsafe self.server.toOpaque()
         var daemons: [OpaquePointer] = unsafe []
         var listeners = [listener.descriptor]
         for number in 0..<configuration.threads {
-            let (share, rest) = configuration.maximumConnections.quotientAndRemainder(dividingBy: configuration.threads)
             if number > 0 { listeners.append(fcntl(listener.descriptor, F_DUPFD_CLOEXEC, 0)) }
+            unsafe options[0].value = Self.connectionLimit(ofDaemon: number, in: configuration)
             unsafe options[1].value = Int(listeners[number])
-            unsafe options[0].value = max(1, share + (number < rest ? 1 : 0))
-            // Without a socket libmicrohttpd would open one of its own.
-            var started: OpaquePointer?
-            if listeners[number] >= 0 {
-                unsafe started = shim_start_daemon(
-                    flags,
-                    admits,
-                    accessed,
-                    requestLineRead,
-                    completed,
-                    connectionChanged,
-                    context,
-                    &options
+            guard
+                let started = unsafe Self.start(
+                    on: listeners[number],
+                    flags: flags,
+                    options: &options,
+                    context: context
                 )
-            }
-            guard let started = unsafe started else {
+            else {
                 let reason = errno
                 for index in unsafe daemons.indices {
                     _ = unsafe MHD_quiesce_daemon(daemons[index])
@@ -105,6 +70,69 @@ final class MicroHTTPDaemon: @unchecked Sendable {
         self.listeners = listeners
         file = listener.file
         isShared = listener.isShared
+    }
+
+    private static func flags(for configuration: HTTPServer.Configuration) throws(HTTPServerError) -> UInt32 {
+        let flags =
+            MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_EPOLL.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+        guard configuration.certificate != nil else { return flags }
+        guard MHD_is_feature_supported(.FEATURE_TLS) == .YES else {
+            throw HTTPServerError(code: .cannotStart, message: "this libmicrohttpd was built without TLS")
+        }
+        return flags | MHD_USE_TLS.rawValue
+    }
+
+    /// Returns the options of all daemons: the first two are set for each of them.
+    @unsafe
+    private static func options(for configuration: HTTPServer.Configuration) -> [MHD_OptionItem] {
+        let option = { (option: MHD_OPTION, value: Int) in
+            unsafe MHD_OptionItem(option: option, value: value, ptr_value: nil)
+        }
+        var options = unsafe [
+            option(.CONNECTION_LIMIT, 0),
+            option(.LISTEN_SOCKET, 0),
+            // The request's head, the list of its fields and the response's head must fit.
+            option(.CONNECTION_MEMORY_LIMIT, 2 * configuration.limits.headBytes),
+            // Not the default: it refuses a request without Host or with a misplaced space, as RFC 9112 requires.
+            option(.STRICT_FOR_CLIENT, 1),
+        ]
+        if configuration.certificate != nil {
+            let priorities = unsafe UnsafeMutableRawPointer(mutating: Self.priorities.utf8Start)
+            unsafe options.append(MHD_OptionItem(option: .HTTPS_PRIORITIES, value: 0, ptr_value: priorities))
+            // `connectionChanged` gives each session its certificate, so that a reload does not need a new daemon. The
+            // library's own callback has no context, and GnuTLS does not keep what it returns.
+            unsafe options.append(
+                MHD_OptionItem(option: .HTTPS_CERT_CALLBACK, value: 0, ptr_value: shim_refusing_callback())
+            )
+        }
+        unsafe options.append(option(.END, 0))
+        return unsafe options
+    }
+
+    /// Returns the number of connections that one of the daemons takes, of those that all take together.
+    private static func connectionLimit(ofDaemon number: Int, in configuration: HTTPServer.Configuration) -> Int {
+        let (share, rest) = configuration.maximumConnections.quotientAndRemainder(dividingBy: configuration.threads)
+        return max(1, share + (number < rest ? 1 : 0))
+    }
+
+    private static func start(
+        on socket: Int32,
+        flags: UInt32,
+        options: inout [MHD_OptionItem],
+        context: UnsafeMutableRawPointer
+    ) -> OpaquePointer? {
+        // Without a socket libmicrohttpd would open one of its own.
+        guard socket >= 0 else { return nil }
+        return unsafe shim_start_daemon(
+            flags,
+            admits,
+            accessed,
+            requestLineRead,
+            completed,
+            connectionChanged,
+            context,
+            &options
+        )
     }
 
     func stopListening() {
