@@ -2,14 +2,6 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A Dispatch source that delivers a signal.
-///
-/// It is Sendable because only `cancel` is called after its creation, which Dispatch allows from any thread, and its
-/// reference count is atomic like that of every Dispatch object.
-struct SignalSource: @unchecked Sendable {
-    let source: any DispatchSourceSignal
-}
-
 /// SIGTERM, SIGINT and SIGHUP as a stream.
 ///
 /// A second SIGTERM or SIGINT ends the process immediately. The second one is handled on a queue of its own, so it
