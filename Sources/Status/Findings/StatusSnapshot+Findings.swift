@@ -207,62 +207,67 @@ extension StatusSnapshot {
     }
 
     private func grantFindings(_ clients: [ClientStatus]) -> [Finding] {
-        var found: [Finding] = []
-        if let oldest = grants.expired.oldest, at - oldest > tolerableExpiry {
-            let count = grants.expired.count
-            let answers = clients.filter { grants.expired.clients[$0.id] != nil }.compactMap { $0.answer(at: at) }
-            let answer = answers.first.map { "; the endpoint gives \($0)" } ?? ""
-            let text = "connected grants without a valid access token: \(count), the oldest for \(age(oldest))\(answer)"
-            let ids = grants.expired.clients.keys
-            let client = ids.count == 1 ? ids.first : nil
-            found.append(Finding(.grantsExpired, text, since: oldest, count: count, client: client))
-        }
-        for client in clients {
-            guard let expired = grants.expired.clients[client.id] else { continue }
-            let since = client.lastSuccessAt ?? expired.oldest
-            guard at - expired.oldest > tolerableLateness, at - since > Self.twoPeriods else { continue }
-            let last = client.lastSuccessAt.map { "for \(age($0))" } ?? "so far"
-            let text =
-                "no refresh of client \(DisplayedText(client.id)) succeeded \(last), although its grants were due: is the client id right?"
-            found.append(
-                Finding(.clientWithoutSuccess, text, since: since, count: expired.count, client: client.id)
-            )
-        }
+        [grantsExpired(clients)].compactMap(\.self) + clients.compactMap(withoutSuccess)
+            + [manyRetrying, grantsOverdue, refreshTokensEnding, grantsIdle].compactMap(\.self)
+    }
+
+    private func grantsExpired(_ clients: [ClientStatus]) -> Finding? {
+        guard let oldest = grants.expired.oldest, at - oldest > tolerableExpiry else { return nil }
+        let count = grants.expired.count
+        let answers = clients.filter { grants.expired.clients[$0.id] != nil }.compactMap { $0.answer(at: at) }
+        let answer = answers.first.map { "; the endpoint gives \($0)" } ?? ""
+        let text = "connected grants without a valid access token: \(count), the oldest for \(age(oldest))\(answer)"
+        let ids = grants.expired.clients.keys
+        return Finding(.grantsExpired, text, since: oldest, count: count, client: ids.count == 1 ? ids.first : nil)
+    }
+
+    private func withoutSuccess(_ client: ClientStatus) -> Finding? {
+        guard let expired = grants.expired.clients[client.id] else { return nil }
+        let since = client.lastSuccessAt ?? expired.oldest
+        guard at - expired.oldest > tolerableLateness, at - since > Self.twoPeriods else { return nil }
+        let last = client.lastSuccessAt.map { "for \(age($0))" } ?? "so far"
+        let text =
+            "no refresh of client \(DisplayedText(client.id)) succeeded \(last), although its grants were due: is the client id right?"
+        return Finding(.clientWithoutSuccess, text, since: since, count: expired.count, client: client.id)
+    }
+
+    private var manyRetrying: Finding? {
         let retrying = grants.byState[.retrying] ?? 0
-        if Self.tolerableShare.isExceeded(by: retrying, of: grants.connected) {
-            let share = Double(retrying) / Double(max(1, grants.connected))
-            let percent = Int((share * 100).rounded(.down))
-            let reasons = grants.retryingByReason.prefix(3).map { "\($0.count) \($0.reason)" }
-            let list = reasons.isEmpty ? "" : ": " + reasons.joined(separator: ", ")
-            let text = "\(retrying) of \(grants.connected) connected grants (\(percent) %) wait for another try\(list)"
-            found.append(Finding(.manyRetrying, text, count: retrying))
-        }
-        if workers?.isEmpty != true, let due = grants.oldestDueAt, at - due > tolerableLateness {
-            let text = "the oldest due grant has waited \(age(due))"
-            let severity: Severity = at - due > Self.harmlessLateness ? .soon : .tomorrow
-            // No start: each try of the oldest one would move it.
-            found.append(Finding(.grantsOverdue, text, count: grants.due, severity: severity))
-        }
-        if grants.refreshTokensEnding > 0 {
-            let ending = grants.refreshTokensEndingWithinDay
-            let isNear = Self.tolerableEnding.isExceeded(by: ending, of: grants.connected)
-            let text =
-                "refresh tokens that end within three days: \(grants.refreshTokensEnding), of them within a day: \(ending)"
-            found.append(
-                Finding(
-                    .refreshTokensEnding,
-                    text,
-                    count: grants.refreshTokensEnding,
-                    severity: isNear ? .soon : .tomorrow
-                )
-            )
-        }
-        if grants.idle > 0 {
-            let text =
-                "connected grants without a refresh for five months, which Google forgets at six: \(grants.idle)"
-            found.append(Finding(.grantsIdle, text, count: grants.idle))
-        }
-        return found
+        guard Self.tolerableShare.isExceeded(by: retrying, of: grants.connected) else { return nil }
+        let share = Double(retrying) / Double(max(1, grants.connected))
+        let percent = Int((share * 100).rounded(.down))
+        let reasons = grants.retryingByReason.prefix(3).map { "\($0.count) \($0.reason)" }
+        let list = reasons.isEmpty ? "" : ": " + reasons.joined(separator: ", ")
+        let text = "\(retrying) of \(grants.connected) connected grants (\(percent) %) wait for another try\(list)"
+        return Finding(.manyRetrying, text, count: retrying)
+    }
+
+    /// It has no start: each try of the oldest one would move it.
+    private var grantsOverdue: Finding? {
+        guard workers?.isEmpty != true, let due = grants.oldestDueAt, at - due > tolerableLateness else { return nil }
+        return Finding(
+            .grantsOverdue,
+            "the oldest due grant has waited \(age(due))",
+            count: grants.due,
+            severity: at - due > Self.harmlessLateness ? .soon : .tomorrow
+        )
+    }
+
+    private var refreshTokensEnding: Finding? {
+        let (all, withinDay) = (grants.refreshTokensEnding, grants.refreshTokensEndingWithinDay)
+        guard all > 0 else { return nil }
+        return Finding(
+            .refreshTokensEnding,
+            "refresh tokens that end within three days: \(all), of them within a day: \(withinDay)",
+            count: all,
+            severity: Self.tolerableEnding.isExceeded(by: withinDay, of: grants.connected) ? .soon : .tomorrow
+        )
+    }
+
+    private var grantsIdle: Finding? {
+        guard grants.idle > 0 else { return nil }
+        let text = "connected grants without a refresh for five months, which Google forgets at six: \(grants.idle)"
+        return Finding(.grantsIdle, text, count: grants.idle)
     }
 
     private var spillFindings: [Finding] {
