@@ -26,11 +26,12 @@ package struct Route: Sendable {
     }
 
     func matches(_ segments: [String]) -> Bool {
-        parts.count == segments.count
-            && zip(parts, segments).allSatisfy { part, segment in
-                part.utf8.first == UInt8(ascii: "{")
-                    ? !segment.isEmpty && segment != "." && segment != ".."
-                    : part == segment
-            }
+        parts.count == segments.count && zip(parts, segments).allSatisfy { Self.matches($0, segment: $1) }
+    }
+
+    private static func matches(_ part: String, segment: String) -> Bool {
+        let isVariable = part.utf8.first == UInt8(ascii: "{")
+        guard isVariable else { return part == segment }
+        return !segment.isEmpty && segment != "." && segment != ".."
     }
 }

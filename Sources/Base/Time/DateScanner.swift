@@ -40,13 +40,14 @@ struct DateScanner {
     }
 
     private mutating func milliseconds() -> Int64? {
-        guard var number = digit() else { return nil }
-        var places = 1
+        guard let first = digit() else { return nil }
+        var number = first * 100
+        var unit: Int64 = 10
         while let next = digit() {
-            if places < 3 { number = number * 10 + next }
-            places += 1
+            number += next * unit
+            unit /= 10
         }
-        return places == 1 ? number * 100 : places == 2 ? number * 10 : number
+        return number
     }
 
     /// Parses a zone and returns its minutes east of UTC.

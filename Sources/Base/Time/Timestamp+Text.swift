@@ -10,7 +10,8 @@ extension Timestamp {
             case ..<(48 * 3600): "\(seconds.magnitude / 3600) h"
             default: "\(seconds.magnitude / 86_400) d"
             }
-        return seconds == 0 ? "now" : seconds > 0 ? "in \(amount)" : "\(amount) ago"
+        guard seconds != 0 else { return "now" }
+        return seconds > 0 ? "in \(amount)" : "\(amount) ago"
     }
 
     /// Returns the distance from now in two units, such as `in 1 h 20 min`.

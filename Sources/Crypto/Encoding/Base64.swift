@@ -1,8 +1,8 @@
 /// Base64 with padding (RFC 4648, section 4).
 package enum Base64 {
     package static func encode(_ bytes: [UInt8]) -> String {
-        let text = Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
-        return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
+        let text = Base64URL.encode(bytes).replacing("-", with: "+").replacing("_", with: "/")
+        return text + String(repeating: "=", count: (4 - text.count % 4) % 4)
     }
 
     /// Decodes the text, and returns `nil` unless it is exactly the text that ``encode(_:)`` makes.

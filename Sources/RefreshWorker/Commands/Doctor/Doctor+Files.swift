@@ -118,9 +118,10 @@ extension Doctor {
 
     /// Checks whether a file that does not exist can be created.
     static func creation(of path: String, in folder: String) -> Check {
-        FileStatus.mayWrite(folder)
-            ? .ok("\(path) will be created in a folder that can be written")
-            : .fault("\(path) cannot be created", advice: "let the worker's user write to \(folder)")
+        guard FileStatus.mayWrite(folder) else {
+            return .fault("\(path) cannot be created", advice: "let the worker's user write to \(folder)")
+        }
+        return .ok("\(path) will be created in a folder that can be written")
     }
 
     private var credentials: Check? {

@@ -57,9 +57,10 @@ extension Doctor {
         guard facts.isEncrypted else {
             return .fault("not encrypted\(pooler)", advice: "let the server offer TLS, and \(advice)")
         }
-        return address.demandsCertificate
-            ? .ok("encrypted, the server's certificate is verified\(pooler)")
-            : .warning("encrypted\(pooler), but any server would be trusted", advice: advice)
+        guard address.demandsCertificate else {
+            return .warning("encrypted\(pooler), but any server would be trusted", advice: advice)
+        }
+        return .ok("encrypted, the server's certificate is verified\(pooler)")
     }
 
     private static func tables(_ facts: ServerFacts) -> Check {
@@ -137,10 +138,8 @@ extension Doctor {
         // The server read its clock about halfway through the round trip.
         let difference = facts.clock - hostClock + facts.roundTrip * 0.5
         let span = difference.magnitude + .milliseconds(500)
-        let text =
-            span < .seconds(2)
-            ? "agrees with this machine's"
-            : "\(span.inTwoUnits) \(difference < .zero ? "behind" : "ahead of") this machine's"
-        return .ok("\(text); stored times use it")
+        guard span >= .seconds(2) else { return .ok("agrees with this machine's; stored times use it") }
+        let direction = difference < .zero ? "behind" : "ahead of"
+        return .ok("\(span.inTwoUnits) \(direction) this machine's; stored times use it")
     }
 }

@@ -145,15 +145,15 @@ extension Doctor {
     private static func socket(_ path: String) throws -> Check {
         let folder = path.parentFolder
         if let status = try FileStatus.of(path) {
-            return status.kind == .other
-                ? .ok("\(path) exists: the worker uses it, if it runs")
-                : .fault("\(path) exists and is not a socket", advice: "name another path")
+            guard status.kind == .other else {
+                return .fault("\(path) exists and is not a socket", advice: "name another path")
+            }
+            return .ok("\(path) exists: the worker uses it, if it runs")
         }
-        guard try FileStatus.of(folder)?.kind == .folder else {
-            return folder == runtimeFolder
-                ? .warning("\(folder) does not exist: systemd creates it at the start of the service")
-                : .fault("\(folder) does not exist", advice: "create it, and let the worker's user write to it")
+        if try FileStatus.of(folder)?.kind == .folder { return creation(of: path, in: folder) }
+        if folder == runtimeFolder {
+            return .warning("\(folder) does not exist: systemd creates it at the start of the service")
         }
-        return creation(of: path, in: folder)
+        return .fault("\(folder) does not exist", advice: "create it, and let the worker's user write to it")
     }
 }

@@ -51,7 +51,7 @@ extension KeyRotation {
             accessToken = try vault.seal(accessToken: secret, for: grant.id)
         }
         grant.reseal(refreshToken: refreshToken, accessToken: accessToken)
-        return (refreshToken == nil ? 0 : 1) + (accessToken == nil ? 0 : 1)
+        return [refreshToken?.sealed, accessToken].count { $0 != nil }
     }
 
     /// Returns the opened token, or `nil` if it is damaged: one damaged token must not stop the others.

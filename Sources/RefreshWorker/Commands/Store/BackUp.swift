@@ -61,7 +61,11 @@ extension Command {
             credentialsDirectory: context.inputs.credentialsDirectory
         )
         let hasSecrets = arguments.has("with-secrets")
-        let files = isArchive ? needed.open + (hasSecrets ? needed.secret : []) : []
+        var files: [String] = []
+        var missing: [String] = []
+        if isArchive { files += needed.open } else { missing += needed.open }
+        if hasSecrets { files += needed.secret } else { missing += needed.secret }
+        missing += needed.credentials
         // First, because what a killed backup has left can fill the disk.
         var removed = try series?.cleanUp(before: now, diagnostics: context.diagnostics) ?? []
         if isArchive {
@@ -71,7 +75,6 @@ extension Command {
         }
         removed += try series?.cleanUp(after: now, diagnostics: context.diagnostics) ?? []
         let bytes = try FileStatus.of(file)?.size ?? 0
-        let missing = (isArchive ? [] : needed.open) + (hasSecrets ? [] : needed.secret) + needed.credentials
         let copied = ["the database"] + files
         var text = ["copied \(copied.joined(separator: ", ")) to \(file), \(bytes.inBytes)"]
         text.append(

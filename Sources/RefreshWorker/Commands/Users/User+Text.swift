@@ -49,5 +49,8 @@ extension User {
     }
 
     /// The user's status in a word.
-    var status: String { isDeleted ? "deleted" : isActive ? "active" : "inactive" }
+    var status: String {
+        guard !isDeleted else { return "deleted" }
+        return isActive ? "active" : "inactive"
+    }
 }
