@@ -57,10 +57,9 @@ final class KeyHandle: @unchecked Sendable {
         guard OpenSSL.isSuccess(result) else { throw .signingFailure(call: call) }
     }
 
-    /// The size in bits, and `true` for an RSA key.
-    var size: (isRSA: Bool, bits: Int) {
-        unsafe (EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA, Int(EVP_PKEY_get_bits(key)))
-    }
+    var isRSA: Bool { unsafe EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA }
+
+    var bits: Int { unsafe Int(EVP_PKEY_get_bits(key)) }
 
     /// Returns the private key as PKCS #8 in PEM.
     ///

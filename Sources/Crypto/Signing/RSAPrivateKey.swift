@@ -13,9 +13,8 @@ package struct RSAPrivateKey: Sendable {
     }
 
     private init(_ handle: KeyHandle) throws(CryptoError) {
-        let (isRSA, bits) = handle.size
-        guard isRSA else { throw .otherKind }
-        guard PublicKey.rsaSizes.contains(bits) else { throw .size(bits: bits) }
+        guard handle.isRSA else { throw .otherKind }
+        guard PublicKey.rsaSizes.contains(handle.bits) else { throw .size(bits: handle.bits) }
         self.handle = handle
     }
 

@@ -107,12 +107,12 @@ extension StatusPage {
                 }
             }
             element("tbody") {
-                for (start, slot) in activity.slots(by: scale, at: at) {
+                for timed in activity.slots(by: scale, at: at) {
                     element("tr") {
-                        element("th", ["scope": "row"]) { element("time") { start.iso8601Seconds } }
-                        element("td") { slot.refreshed.grouped }
-                        element("td") { slot.failed.grouped }
-                        element("td") { slot.longestLateness.inFineUnits }
+                        element("th", ["scope": "row"]) { element("time") { timed.start.iso8601Seconds } }
+                        element("td") { timed.slot.refreshed.grouped }
+                        element("td") { timed.slot.failed.grouped }
+                        element("td") { timed.slot.longestLateness.inFineUnits }
                     }
                 }
             }

@@ -155,7 +155,7 @@ struct LeaseFile: Sendable {
                 break
             } catch {
                 guard error.code == EEXIST else {
-                    throw DatabaseFile.failure("the file \(place)", of: database, error.code)
+                    throw DatabaseFile.failure("the file \(place)", of: database, code: error.code)
                 }
                 number += 1
                 place = "\(path).set-aside-\(number)"

@@ -19,6 +19,12 @@ package struct RecentActivity: Equatable, Sendable {
         }
     }
 
+    /// A slot with the time at which it begins.
+    package struct TimedSlot {
+        package let start: Timestamp
+        package let slot: Slot
+    }
+
     package enum Scale: String, CaseIterable, Sendable {
         case minute, hour
 
@@ -59,14 +65,12 @@ package struct RecentActivity: Equatable, Sendable {
         }
     }
 
-    /// Returns the slots with the times at which they begin, the oldest first.
-    ///
-    /// The last one is not over yet.
-    package func slots(by scale: Scale, at now: Timestamp) -> [(start: Timestamp, slot: Slot)] {
+    /// Returns the slots, the oldest first. The last one is not over yet.
+    package func slots(by scale: Scale, at now: Timestamp) -> [TimedSlot] {
         let latest = scale.number(of: now)
         return (latest - Int64(scale.count) + 1...latest).map { number in
             let start = Timestamp(milliseconds: number * scale.length.wholeMilliseconds)
-            return (start, slots[scale]?[number] ?? Slot())
+            return TimedSlot(start: start, slot: slots[scale]?[number] ?? Slot())
         }
     }
 }

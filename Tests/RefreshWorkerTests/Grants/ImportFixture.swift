@@ -80,9 +80,9 @@ final class ImportFixture {
     func export() async throws -> String {
         var text = ""
         for try await page in GrantPages(store: store, state: nil, size: 3) {
-            let (lines, problems) = page.exported(from: vault)
-            reports += problems
-            text += lines
+            let exported = ExportedPage(page, opening: vault)
+            reports += exported.problems
+            text += exported.text
         }
         return text
     }

@@ -37,10 +37,10 @@ extension Command {
         let output = BlockingCallQueue(label: "refresh-worker.output")
         var unreadable = 0
         for try await page in GrantPages(store: store) {
-            let (text, problems) = page.exported(from: vault)
-            for problem in problems { Output.error.line("refresh-worker: \(problem)") }
-            unreadable += problems.count
-            if !text.isEmpty { try await output.run { Output.standard.write(text) } }
+            let exported = ExportedPage(page, opening: vault)
+            for problem in exported.problems { Output.error.line("refresh-worker: \(problem)") }
+            unreadable += exported.problems.count
+            if !exported.text.isEmpty { try await output.run { Output.standard.write(exported.text) } }
         }
         await store.close()
         guard unreadable == 0 else {
@@ -53,19 +53,21 @@ extension Command {
     }
 }
 
-extension [Grant] {
-    /// Returns a line for each grant that can be opened, with its tokens, and a line for each that cannot.
-    func exported(from vault: TokenVault) -> (text: String, problems: [String]) {
-        var text = ""
-        var problems: [String] = []
-        for grant in self {
+/// A page of grants as the export prints it.
+struct ExportedPage {
+    /// A line for each grant that can be opened, with its tokens.
+    var text = ""
+    /// A line for each that cannot.
+    var problems: [String] = []
+
+    init(_ grants: [Grant], opening vault: TokenVault) {
+        for grant in grants {
             do throws(CryptoError) {
                 text += try grant.exported(from: vault).text + "\n"
             } catch {
                 problems.append("user \(DisplayedText(grant.userID)): a stored token cannot be opened: \(error)")
             }
         }
-        return (text, problems)
     }
 }
 
