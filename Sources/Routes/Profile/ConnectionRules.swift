@@ -1,6 +1,9 @@
 internal import Storage
 
 /// The rules for new tokens of a user who might already have a grant.
+///
+///     ConnectionRules.decide(stored: grantOfJohn, incoming: ownerJane)
+///     // Decision(relation: .switched(from: "john@gmail.com", to: "jane@gmail.com"), keepsStored: false)
 enum ConnectionRules {
     /// The relation between the new account and the stored one.
     enum Relation: Hashable, Sendable {
@@ -22,11 +25,10 @@ enum ConnectionRules {
     static func decide(stored: Grant?, lookedUp: Grant.Owner? = nil, incoming: Grant.Owner) -> Decision? {
         guard let stored else { return Decision(relation: .first, keepsStored: false) }
         let owner = stored.owner.named
-        if owner.isKnown { return decision(stored, ownedBy: owner, incoming: incoming) }
-        if let lookedUp, lookedUp.isKnown { return decision(stored, ownedBy: lookedUp, incoming: incoming) }
-        // Without a refresh token, or in a state without refreshes, the owner cannot be looked up.
-        let mayLookUp = lookedUp == nil && stored.refreshToken != nil && !stored.state.endsRefreshes
-        return mayLookUp ? nil : Decision(relation: .same, keepsStored: false)
+        if owner.isKnown { return decide(stored, ownedBy: owner, incoming: incoming) }
+        if let lookedUp, lookedUp.isKnown { return decide(stored, ownedBy: lookedUp, incoming: incoming) }
+        if lookedUp == nil, stored.canTellItsOwner { return nil }
+        return Decision(relation: .same, keepsStored: false)
     }
 
     /// `true` if one of the grants that hold a refresh token is known to belong to another account than the new one.
@@ -36,16 +38,12 @@ enum ConnectionRules {
         holders.contains { !$0.hasTokenOfAnotherAccount && $0.owner.named.isOtherAccount(than: incoming) }
     }
 
-    private static func decision(_ stored: Grant, ownedBy owner: Grant.Owner, incoming: Grant.Owner) -> Decision {
+    private static func decide(_ stored: Grant, ownedBy owner: Grant.Owner, incoming: Grant.Owner) -> Decision {
         if owner.isOtherAccount(than: incoming) {
-            return Decision(
-                relation: .switched(from: owner.displayName, to: incoming.displayName),
-                keepsStored: false
-            )
+            let relation = Relation.switched(from: owner.displayName, to: incoming.displayName)
+            return Decision(relation: relation, keepsStored: false)
         }
-        // The revocation at Google might be under way after the user ended the grant, so the grant is not revived.
-        // A refresh token of another account is never the user's.
-        return Decision(relation: .same, keepsStored: stored.reason != .userRequest && !stored.hasTokenOfAnotherAccount)
+        return Decision(relation: .same, keepsStored: stored.canBeMerged)
     }
 }
 
@@ -61,6 +59,19 @@ extension ConnectionRules.Relation {
         case .same: "Same Google account or first connection"
         case .switched(let from, let to): "Switching from \(from) to \(to)"
         }
+    }
+}
+
+extension Grant {
+    /// `true` if a refresh can bring a token whose owner Google names.
+    fileprivate var canTellItsOwner: Bool { refreshToken != nil && !state.endsRefreshes }
+
+    /// `true` if the stored tokens are good beside new ones of the same account.
+    fileprivate var canBeMerged: Bool {
+        // The revocation at Google might be under way, so the grant is not revived.
+        if reason == .userRequest { return false }
+        // A refresh token of another account is never the user's.
+        return !hasTokenOfAnotherAccount
     }
 }
 

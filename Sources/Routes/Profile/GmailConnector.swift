@@ -1,18 +1,34 @@
 internal import Base
 internal import Crypto
 internal import GoogleOAuth
-internal import HTTPServer
 internal import Scheduler
 internal import Storage
 
 /// Connects a user's Gmail: stores the app's tokens by a decision that is valid for the data stored at that instant.
+///
+///     let connector = GmailConnector(dependencies: …, tokens: tokens, identity: identity, caller: caller)
+///     let connected = try await connector.store()
+///     connected.relation.message  // "First Gmail connection"
 struct GmailConnector: Sendable {
     /// The number of decisions before the request fails: each is void if the stored grant changes before the commit.
     private static let maximumAttempts = 16
     /// Longer than any access token's lifetime, so that a refresh is made.
     private static let longerThanAnyLifetime: Duration = .seconds(365 * 86_400)
-    /// The lifetime of Google's access tokens, for tokens of unknown lifetime.
-    static let defaultLifetime: Duration = .seconds(3600)
+
+    /// A grant as it was stored, and the state that it had before.
+    struct Connected: Sendable {
+        let relation: ConnectionRules.Relation
+        let grant: Grant
+        let formerState: GrantState?
+    }
+
+    /// A decision, and what it was made about.
+    private struct Basis {
+        let stored: Grant?
+        let decision: ConnectionRules.Decision
+        /// The owner of the stored grant, if the decision needs it and only Google knows it.
+        let lookedUpOwner: Grant.Owner?
+    }
 
     let dependencies: RouteDependencies
     let tokens: GmailTokens
@@ -21,34 +37,13 @@ struct GmailConnector: Sendable {
     /// The tokens of the app's code, if it has brought one instead of a refresh token.
     var exchanged: ExchangedTokens?
 
-    /// Stores the tokens, and returns the grant with the state that it had before.
+    /// Stores the tokens.
     ///
-    /// `lookedUp` is the owner of the stored grant if it was looked up before. Google is then not asked again.
-    func store(
-        lookedUp owner: Grant.Owner? = nil
-    ) async throws -> (relation: ConnectionRules.Relation, grant: Grant, formerly: GrantState?) {
+    /// `owner` is the owner of the stored grant if it was looked up before. Google is then not asked again.
+    func store(lookedUp owner: Grant.Owner? = nil) async throws -> Connected {
         for _ in 0..<Self.maximumAttempts {
-            let (stored, decision, _) = try await decide(lookedUp: owner)
-            let refreshToken = try await acceptedRefreshToken(decision, over: stored)
-            let now = dependencies.time.now
-            let id = stored?.id ?? GrantID.random(from: dependencies.random)
-            let incoming = try incomingTokens(for: id, refreshToken: refreshToken, at: now)
-            let reconnection = stored.map { stored in
-                Reconnection(
-                    stored: stored,
-                    incoming: incoming,
-                    replacesRefreshToken: dependencies.vault.isOther(
-                        refreshToken: refreshToken,
-                        ofClient: exchanged?.clientID ?? identity.clientID,
-                        than: stored
-                    ),
-                    switchesAccount: !decision.keepsStored
-                )
-            }
-            guard let change = try await commit(incoming, as: id, by: reconnection, at: now) else { continue }
-            for event in change.events { dependencies.log.state(event) }
-            await dependencies.engine.storeChanged()
-            return (decision.relation, change.grant, stored?.state)
+            let basis = try await decide(lookedUp: owner)
+            if let connected = try await store(basis) { return connected }
         }
         throw StoreError(.busy, "the user's grant changed too often while it was being stored")
     }
@@ -56,16 +51,14 @@ struct GmailConnector: Sendable {
     // MARK: Deciding
 
     /// Returns the owner of the stored grant if the decision needs it and only Google knows it.
-    func lookedUpOwner() async throws -> Grant.Owner? { try await decide(lookedUp: nil).lookedUp }
+    func lookedUpOwner() async throws -> Grant.Owner? { try await decide(lookedUp: nil).lookedUpOwner }
 
-    private func decide(
-        lookedUp: Grant.Owner?
-    ) async throws -> (stored: Grant?, decision: ConnectionRules.Decision, lookedUp: Grant.Owner?) {
+    private func decide(lookedUp: Grant.Owner?) async throws -> Basis {
         var owner = lookedUp
         while true {
             let stored = try await dependencies.store.grant(ofUser: caller.userID)
             if let decision = ConnectionRules.decide(stored: stored, lookedUp: owner, incoming: identity.owner) {
-                return (stored, decision, owner)
+                return Basis(stored: stored, decision: decision, lookedUpOwner: owner)
             }
             owner = try await lookUpOwner()
         }
@@ -96,21 +89,59 @@ struct GmailConnector: Sendable {
     /// Returns the new refresh token, unless it is known to belong to another account.
     ///
     /// Otherwise an app that sends a token from before a switch would give one account access to the other's mail.
-    private func acceptedRefreshToken(_ decision: ConnectionRules.Decision, over stored: Grant?) async throws -> Secret?
-    {
+    private func acceptedRefreshToken(_ basis: Basis) async throws -> Secret? {
         if let exchanged { return exchanged.refreshToken }
         guard let token = tokens.refreshToken else { return nil }
-        if let stored, decision.relation.isSwitch, !stored.hasTokenOfAnotherAccount,
-            !dependencies.vault.isOther(refreshToken: token, ofClient: stored.clientID, than: stored)
-        {
-            return nil
-        }
+        if isOfFormerAccount(token, basis) { return nil }
         let mark = TokenMarks(of: token).digest
         let holders = try await dependencies.store.transact { try $0.grants(withRefreshTokenMark: mark) }
-        return ConnectionRules.areOfOtherAccount(holders, than: identity.owner) ? nil : token
+        if ConnectionRules.areOfOtherAccount(holders, than: identity.owner) { return nil }
+        return token
     }
 
-    /// Returns the sealed tokens for a grant, with Google's scope and lifetime before the app's.
+    /// `true` if the app brings again the stored token of the account that its user switches away from.
+    private func isOfFormerAccount(_ token: Secret, _ basis: Basis) -> Bool {
+        guard let stored = basis.stored, basis.decision.relation.isSwitch else { return false }
+        if stored.hasTokenOfAnotherAccount { return false }
+        return !dependencies.vault.isOther(refreshToken: token, ofClient: stored.clientID, than: stored)
+    }
+
+    // MARK: Storing
+
+    /// Stores a new grant, or a reconnected one.
+    ///
+    /// It returns `nil` if the stored grant has changed since the decision.
+    private func store(_ basis: Basis) async throws -> Connected? {
+        let refreshToken = try await acceptedRefreshToken(basis)
+        let now = dependencies.time.now
+        let id = basis.stored?.id ?? GrantID.random(from: dependencies.random)
+        let incoming = try incomingTokens(for: id, refreshToken: refreshToken, at: now)
+        let reconnection = reconnection(basis, incoming: incoming, refreshToken: refreshToken)
+        guard let change = try await commit(incoming, as: id, by: reconnection, at: now) else { return nil }
+        for event in change.events { dependencies.log.state(event) }
+        await dependencies.engine.storeChanged()
+        return Connected(
+            relation: basis.decision.relation,
+            grant: change.grant,
+            formerState: basis.stored?.state
+        )
+    }
+
+    private func reconnection(_ basis: Basis, incoming: IncomingTokens, refreshToken: Secret?) -> Reconnection? {
+        guard let stored = basis.stored else { return nil }
+        return Reconnection(
+            stored: stored,
+            incoming: incoming,
+            replacesRefreshToken: dependencies.vault.isOther(
+                refreshToken: refreshToken,
+                ofClient: exchanged?.clientID ?? identity.clientID,
+                than: stored
+            ),
+            switchesAccount: !basis.decision.keepsStored
+        )
+    }
+
+    /// Returns the sealed tokens for a grant.
     private func incomingTokens(
         for id: GrantID,
         refreshToken: Secret?,
@@ -118,15 +149,19 @@ struct GmailConnector: Sendable {
     ) throws(CryptoError) -> IncomingTokens {
         let vault = dependencies.vault
         if let exchanged { return try exchanged.sealed(for: id, with: vault) }
-        var incoming = IncomingTokens(clientID: identity.clientID, owner: identity.owner, scope: scope)
+        var incoming = IncomingTokens(
+            clientID: identity.clientID,
+            owner: identity.owner,
+            scope: tokens.grantedScope(identity)
+        )
         incoming.accessToken = Grant.AccessToken(
             sealed: try vault.seal(accessToken: tokens.accessToken, for: id),
             obtainedAt: now,
-            expiresAt: now + (identity.lifetime ?? tokens.lifetime ?? Self.defaultLifetime)
+            expiresAt: tokens.accessTokenEnd(identity, at: now)
         )
-        if let token = refreshToken {
+        if let refreshToken {
             incoming.refreshToken = try vault.seal(
-                refreshToken: token,
+                refreshToken: refreshToken,
                 for: id,
                 expiresAt: tokens.refreshTokenLifetime.map { now + $0 },
                 consentedAt: now
@@ -135,13 +170,6 @@ struct GmailConnector: Sendable {
         return incoming
     }
 
-    private var scope: String? { identity.scope ?? tokens.scope }
-
-    // MARK: Storing
-
-    /// Stores a new grant, or a reconnected one.
-    ///
-    /// It returns `nil` if the stored grant is not the expected one any more.
     private func commit(
         _ incoming: IncomingTokens,
         as id: GrantID,
@@ -149,22 +177,17 @@ struct GmailConnector: Sendable {
         at now: Timestamp
     ) async throws -> (grant: Grant, events: [GrantEvent])? {
         try dependencies.vault.checkMaySeal()
-        let (caller, identity) = (caller, identity)
+        let (caller, identity, exchanged) = (caller, identity, exchanged)
         // Before an exchange the app's token was checked already.
-        let (exchanged, token) = (exchanged, exchanged == nil ? tokens.accessToken : nil)
+        let uncheckedToken = exchanged == nil ? tokens.accessToken : nil
         return try await dependencies.store.transact { transaction in
-            if let token { try transaction.refuse(token, issuedTo: identity.owner, at: now) }
+            if let uncheckedToken { try transaction.refuse(uncheckedToken, issuedTo: identity.owner, at: now) }
             let stored = try transaction.grant(ofUser: caller.userID)
-            switch (reconnection, stored) {
-            case (nil, nil): break
-            case (let reconnection?, let grant?) where reconnection.isBased(on: grant): break
-            default: return nil
-            }
-            // The store can have failed for long. A try whose own commit was not confirmed finds its token there.
-            if let exchanged, exchanged.refreshToken != nil, let stored, !stored.holds(incoming.refreshToken),
-                try exchanged.isOutdated(by: stored, in: transaction)
+            guard Self.isExpected(stored, by: reconnection) else { return nil }
+            if let exchanged, let stored,
+                try Self.isFaster(stored, than: exchanged, bringing: incoming, in: transaction)
             {
-                // Another device of the user was faster. The account is connected, which is what this one asked for.
+                // The account is connected, which is what this device asked for.
                 guard stored.state.isConnected, !stored.owner.isOtherAccount(than: exchanged.owner) else {
                     throw APIError.refusedCode
                 }
@@ -181,44 +204,26 @@ struct GmailConnector: Sendable {
             )
         }
     }
-}
 
-/// The tokens that the app posts after its user has consented at Google.
-///
-/// The optional e-mail address is validated and not used: the token's owner comes from Google.
-struct GmailTokens: Sendable {
-    var accessToken: Secret
-    var refreshToken: Secret?
-    /// The code that the worker exchanges for the refresh token, if the app brings one instead of the token.
-    var serverAuthCode: Secret?
-    /// The remaining lifetime of the refresh token, or `nil` if the app does not know one.
-    var refreshTokenLifetime: Duration?
-    var lifetime: Duration?
-    var scope: String?
-
-    /// Google documents at most 256 bytes, and asks for room for more.
-    private static let maximumCode = 2048
-    private static let maximumEmail = 255
-
-    init(_ request: ServerRequest) throws(APIError) {
-        let body = try RequestBody(request, allowsForm: true)
-        let accessToken = try body.required("access_token")
-        refreshToken = try body.token("refresh_token")
-        serverAuthCode = try body.token("server_auth_code", limit: Self.maximumCode)
-        guard refreshToken == nil || serverAuthCode == nil else {
-            throw .invalidField("refresh_token", mustBe: "left out beside server_auth_code")
+    /// `true` if the decision still holds for what is stored.
+    private static func isExpected(_ stored: Grant?, by reconnection: Reconnection?) -> Bool {
+        switch (reconnection, stored) {
+        case (nil, nil): true
+        case (let reconnection?, let stored?): reconnection.isBased(on: stored)
+        case (nil, _?), (_?, nil): false
         }
-        let refreshTokenLifetime = try body.seconds("refresh_token_expires_in")
-        // Zero means that the token does not expire, as in other servers' responses.
-        self.refreshTokenLifetime = refreshTokenLifetime == .zero ? nil : refreshTokenLifetime
-        lifetime = try body.seconds("expires_in")
-        scope = try body.scopes("scope")
-        // Not used, and checked as the description says, so that a mistake of the app shows.
-        if let email = try body.text("email"), email.unicodeScalars.count > Self.maximumEmail {
-            throw .invalidField("email", mustBe: "shorter")
-        }
-        // A malformed token is refused without asking Google.
-        guard Token.isWellFormed(accessToken) else { throw .refusedByGoogle }
-        self.accessToken = Secret(accessToken)
+    }
+
+    /// `true` if another device of the user has connected or ended the grant since Google's response to the code.
+    private static func isFaster(
+        _ stored: Grant,
+        than exchanged: ExchangedTokens,
+        bringing incoming: IncomingTokens,
+        in transaction: any StoreTransaction
+    ) throws -> Bool {
+        guard exchanged.refreshToken != nil else { return false }
+        // The store can have failed for long. A try whose own commit was not confirmed finds its token there.
+        if stored.holds(incoming.refreshToken) { return false }
+        return try exchanged.isOutdated(by: stored, in: transaction)
     }
 }

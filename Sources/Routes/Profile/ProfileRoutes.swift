@@ -40,27 +40,15 @@ extension RouteDependencies {
         let caller = try await caller(of: request)
         let tokens = try GmailTokens(request)
         // Without a client the code is refused before Google is asked.
-        if tokens.serverAuthCode != nil { _ = try codeExchange }
+        if tokens.serverAuthCode != nil { _ = try codeExchanger }
         let identity = try await identity(of: tokens.accessToken)
-        let connection: CodeExchanges.Connection
-        if let code = tokens.serverAuthCode {
-            connection = try await self.connection(by: code, tokens, of: caller, identity, request: request.id)
-        } else {
-            let connector = GmailConnector(
-                dependencies: self,
-                tokens: tokens,
-                identity: identity,
-                caller: caller
-            )
-            let (relation, grant, _) = try await connector.store()
-            connection = .init(relation: relation, grant: grant.id, scope: grant.scope)
-        }
+        let connection = try await connection(by: tokens, of: identity, caller: caller, requestID: request.id)
         let relation = connection.relation
         log.diagnostics.info(
             "connected",
             ["request": request.id, "grant": connection.grant.description, "account_switch": "\(relation.isSwitch)"]
         )
-        return .success(status: 201, "Gmail OAuth tokens stored successfully!") { data in
+        return .success("Gmail OAuth tokens stored successfully!", status: 201) { data in
             data.field("google_email", identity.email)
             data.field("scope", connection.scope)
             data.field("account_switch", relation.isSwitch)
@@ -71,12 +59,38 @@ extension RouteDependencies {
         }
     }
 
+    private func connection(
+        by tokens: GmailTokens,
+        of identity: GoogleIdentity,
+        caller: AuthenticatedCaller,
+        requestID: String
+    ) async throws -> CodeExchanges.Connection {
+        if let code = tokens.serverAuthCode {
+            let connection = CodeConnection(
+                dependencies: self,
+                exchanger: try codeExchanger,
+                code: code,
+                tokens: tokens,
+                identity: identity,
+                caller: caller,
+                requestID: requestID
+            )
+            return try await connection.result()
+        }
+        let connector = GmailConnector(dependencies: self, tokens: tokens, identity: identity, caller: caller)
+        let connected = try await connector.store()
+        return CodeExchanges.Connection(
+            relation: connected.relation,
+            grant: connected.grant.id,
+            scope: connected.grant.scope
+        )
+    }
+
     private func profile(_ request: ServerRequest) async throws -> ServerResponse {
         let user = try await user(of: request)
         let grant = try await store.grant(ofUser: user.id)
         return .success("User profile retrieved successfully") { data in
-            // The backend's own name wins over Google's.
-            data.field("name", user.name.flatMap { $0.isEmpty ? nil : $0 } ?? grant?.owner.name ?? "")
+            data.field("name", Self.name(of: user, grant: grant))
             data.field("email", user.email ?? "")
             // PayPulse's own function returned the date alone, and the app shows it unchanged.
             data.field("created_on", user.createdAt.iso8601Date)
@@ -87,21 +101,27 @@ extension RouteDependencies {
         }
     }
 
+    /// The backend's own name wins over Google's.
+    private static func name(of user: User, grant: Grant?) -> String {
+        if let name = user.name, !name.isEmpty { return name }
+        return grant?.owner.name ?? ""
+    }
+
     private func disconnect(_ request: ServerRequest) async throws -> ServerResponse {
         try budgets.spendWrite(request)
         let caller = try await caller(of: request)
         // Reads first: a repeated request has nothing left to end, and must not wait for the store's writer.
         if let grant = try await store.grant(ofUser: caller.userID) {
-            if grant.reason != .userRequest { try await end(grantOf: caller, request) }
+            if grant.reason != .userRequest { try await end(grantOf: caller, by: request) }
         } else if try await !recordDisconnect(ofUserWithoutGrant: caller.userID) {
             // The grant was stored just now.
-            try await end(grantOf: caller, request)
+            try await end(grantOf: caller, by: request)
         }
         return Self.disconnected
     }
 
     private static var disconnected: ServerResponse {
-        return .success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
+        .success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
     }
 
     /// Records that a user without a grant has disconnected, or returns `false` if there is a grant.
@@ -118,14 +138,15 @@ extension RouteDependencies {
         }
     }
 
-    private func end(grantOf caller: AuthenticatedCaller, _ request: ServerRequest) async throws {
+    private func end(grantOf caller: AuthenticatedCaller, by request: ServerRequest) async throws {
         let now = time.now
-        let change = try await store.transact { transaction -> (former: Grant, grant: Grant)? in
+        let ended = try await store.transact { transaction -> EndedGrant? in
             let user = try caller.storeUser(in: transaction, at: now)
             guard let grant = try transaction.grant(ofUser: user.id), grant.reason != .userRequest else { return nil }
-            return (grant, try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now).grant)
+            let ending = try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now)
+            return EndedGrant(grant: ending.grant, formerState: grant.state)
         }
-        if let change { await reportEnd(of: change.grant, formerly: change.former.state, request, at: now) }
+        if let ended { await report(ended, by: request, at: now) }
     }
 
     /// Deletes the caller, and responds to a repetition as to the first request: the first response might have been
@@ -143,38 +164,39 @@ extension RouteDependencies {
     private func delete(_ request: ServerRequest) async throws {
         let caller = try await caller(of: request)
         let now = time.now
-        let deleted = try await store.transact { transaction -> (former: Grant?, grant: Grant?) in
+        let ended = try await store.transact { transaction -> EndedGrant? in
             let user = try caller.storeUser(in: transaction, at: now)
             let former = try transaction.grant(ofUser: user.id)
-            let outcome = try AccountDeletion.delete(user: user.id, in: transaction, at: now)
-            return (former, outcome?.grant)
+            let deletion = try AccountDeletion.delete(user: user.id, in: transaction, at: now)
+            guard let former, let grant = deletion?.grant else { return nil }
+            return EndedGrant(grant: grant, formerState: former.state)
         }
-        if let former = deleted.former, let grant = deleted.grant {
-            await reportEnd(of: grant, formerly: former.state, request, at: now)
-        }
+        if let ended { await report(ended, by: request, at: now) }
     }
 
     /// Logs a grant that its user ended, and notifies the engine, which revokes it at Google.
-    private func reportEnd(
-        of grant: Grant,
-        formerly former: GrantState,
-        _ request: ServerRequest,
-        at now: Timestamp
-    ) async {
+    private func report(_ ended: EndedGrant, by request: ServerRequest, at now: Timestamp) async {
+        let grant = ended.grant
         log.diagnostics.info(
             "a user ended their grant",
             ["request": request.id, "grant": grant.id.description, "reason": grant.reason.rawValue]
         )
-        log.state(GrantEvent(of: grant, kind: .state, from: former, at: now))
+        log.state(GrantEvent(of: grant, kind: .state, from: ended.formerState, at: now))
         await engine.storeChanged()
     }
+}
+
+/// A grant that its user has ended, and the state that it had before.
+private struct EndedGrant {
+    let grant: Grant
+    let formerState: GrantState
 }
 
 extension ServerResponse {
     /// Returns a success of the PayPulse family: a message for people, the status, and data.
     fileprivate static func success(
-        status: Int = 200,
         _ message: String,
+        status: Int = 200,
         data: (inout JSONLine) -> Void = { _ in }
     ) -> ServerResponse {
         .object(status: status) { line in

@@ -11,21 +11,30 @@ struct CodeConnection: Sendable {
     private static let note = "last_code_exchange"
     private static let firstPause: Duration = .milliseconds(500)
     private static let maximumPause: Duration = .seconds(10)
-    private static let revocationAttempts = 5
 
     let dependencies: RouteDependencies
-    let exchanges: CodeExchanges
-    let client: OAuthClientCredentials
+    let exchanger: CodeExchanger
     let code: Secret
     let tokens: GmailTokens
     /// The owner of the app's access token, whom the code must belong to.
     let identity: GoogleIdentity
     let caller: AuthenticatedCaller
     /// The id of the request in the log.
-    let request: String
+    let requestID: String
+
+    private var exchanges: CodeExchanges { exchanger.exchanges }
+    private var client: OAuthClientCredentials { exchanger.client }
+    private var key: CodeKey { CodeKey(of: code) }
+
+    /// Returns the stored connection, or what the first request with the same code led to.
+    func result() async throws -> CodeExchanges.Connection {
+        try await exchanges.connection(by: key, ofUser: caller.userID, account: identity.googleUserID) {
+            await exchange()
+        }
+    }
 
     /// Spends the code and stores the grant.
-    func outcome(_ key: [UInt8]) async -> CodeExchanges.Outcome {
+    private func exchange() async -> CodeExchanges.Outcome {
         let owner: Grant.Owner
         do {
             owner = try await prepare()
@@ -34,30 +43,29 @@ struct CodeConnection: Sendable {
         }
         switch await exchanges.endpoint.exchange(code, client: client) {
         case .granted(let response):
-            accepted()
-            var exchanged = unchecked(response.rotated)
-            exchanged.refreshTokenExpiresAt = response.refreshTokenLifetime.map { exchanged.receivedAt + $0 }
+            recordAcceptedCode()
+            let exchanged = unchecked(response.rotated, lifetime: response.refreshTokenLifetime)
             // Held before the account is known: a worker that stops now must not lose the refresh token.
             exchanges.hold(exchanged, for: key)
-            return await check(response, exchanged, lookedUp: owner, key)
+            return await check(response, bringing: exchanged, lookedUp: owner)
         case .incomplete(let refreshToken):
-            accepted()
-            return await store(unchecked(refreshToken), lookedUp: owner, key)
+            recordAcceptedCode()
+            return await store(unchecked(refreshToken), lookedUp: owner)
         case .refused(let reason):
-            log("a server auth code is refused", reason)
+            log("a server auth code is refused", because: reason)
             return .refused(.refusedCode)
         case .foreign(let reason):
             if exchanges.countForeign(of: caller.userID) {
-                raiseAlarm("codes of another client: the app's GIDServerClientID must be \(client.id)", reason)
+                raiseAlarm("codes of another client: the app's GIDServerClientID must be \(client.id)", because: reason)
             }
-            log("a server auth code is refused", reason)
+            log("a server auth code is refused", because: reason)
             return .refused(.refusedCode)
         case .clientRefused(let reason):
-            raiseAlarm("the server client \(client.id): check --server-client-id and its secret", reason)
-            log("a server auth code could not be exchanged", reason)
+            raiseAlarm("the server client \(client.id): check --server-client-id and its secret", because: reason)
+            log("a server auth code could not be exchanged", because: reason)
             return .failed(APIError.googleUnreachable)
         case .unavailable(let reason):
-            log("a server auth code could not be exchanged", reason)
+            log("a server auth code could not be exchanged", because: reason)
             return .failed(APIError.googleUnreachable)
         }
     }
@@ -75,65 +83,69 @@ struct CodeConnection: Sendable {
             _ = try caller.check(in: transaction, at: now)
             try transaction.refuse(token, issuedTo: account, at: now)
         }
-        // A commit shows what a read does not: a full disk, or a server that has become a standby. If another exchange
-        // replaces the note first, its commit shows the same.
+        try await commitNote(at: now)
+        return owner ?? Grant.Owner()
+    }
+
+    /// Commits something, because a commit shows what a read does not: a full disk, or a server that has become a
+    /// standby.
+    private func commitNote(at now: Timestamp) async throws {
         let former = try await dependencies.store.note(Self.note)
         let text = "\(now.milliseconds) \(dependencies.random.nextBits())"
+        // If another exchange replaces the note first, its commit shows the same.
         _ = try await dependencies.store.replaceNote(Self.note, from: former, with: text)
-        return owner ?? Grant.Owner()
     }
 
     // MARK: Whose tokens they are
 
     /// The tokens as they can be stored while their account is unknown: with the app's access token, whose owner is
     /// known.
-    private func unchecked(_ refreshToken: Secret?) -> ExchangedTokens {
+    private func unchecked(_ refreshToken: Secret?, lifetime: Duration? = nil) -> ExchangedTokens {
         let now = dependencies.time.now
-        return ExchangedTokens(
+        var exchanged = ExchangedTokens(
             userID: caller.userID,
             clientID: client.id,
             owner: identity.owner,
-            scope: identity.scope ?? tokens.scope,
+            scope: tokens.grantedScope(identity),
             accessToken: tokens.accessToken,
-            accessTokenExpiresAt: now + (identity.lifetime ?? tokens.lifetime ?? GmailConnector.defaultLifetime),
+            accessTokenExpiresAt: tokens.accessTokenEnd(identity, at: now),
             isExchanged: false,
             refreshToken: refreshToken,
             receivedAt: now
         )
+        if let lifetime { exchanged.refreshTokenExpiresAt = now + lifetime }
+        return exchanged
     }
 
     private func check(
         _ response: TokenResponse,
-        _ unchecked: ExchangedTokens,
-        lookedUp owner: Grant.Owner,
-        _ key: [UInt8]
+        bringing unchecked: ExchangedTokens,
+        lookedUp owner: Grant.Owner
     ) async -> CodeExchanges.Outcome {
-        var exchanged = unchecked
-        switch await account(of: response) {
-        case .success(identity.googleUserID):
-            exchanged.accessToken = response.accessToken
-            exchanged.accessTokenExpiresAt = exchanged.receivedAt + response.lifetime
-            exchanged.isExchanged = true
-            exchanged.scope = response.scope ?? exchanged.scope
-        case .failure:
+        let account: String
+        do throws(LookupError) {
+            account = try await self.account(of: response)
+        } catch {
             // The first refresh checks the account, as for every grant.
-            break
-        case .success(let other):
+            return await store(unchecked, lookedUp: owner)
+        }
+        guard account == identity.googleUserID else {
             exchanges.hold(nil, for: key)
-            log("a server auth code belongs to another account than the access token", "account_mismatch")
-            revoke(response.rotated ?? response.accessToken, ofAccount: other)
+            log("a server auth code belongs to another account than the access token", because: "account_mismatch")
+            revocation.revoke(response.rotated ?? response.accessToken, ofAccount: account)
             return .refused(.codeOfOtherAccount)
         }
-        return await store(exchanged, lookedUp: owner, key)
+        var exchanged = unchecked
+        exchanged.accessToken = response.accessToken
+        exchanged.accessTokenExpiresAt = exchanged.receivedAt + response.lifetime
+        exchanged.isExchanged = true
+        exchanged.scope = response.scope ?? exchanged.scope
+        return await store(exchanged, lookedUp: owner)
     }
 
-    private func account(of response: TokenResponse) async -> Result<String, LookupError> {
-        if let account = response.account { return .success(account) }
-        do throws(LookupError) {
-            return .success(try await exchanges.endpoint.userInfo(accessToken: response.accessToken).googleUserID)
-        } catch {
-            return .failure(error)
-        }
+    private func account(of response: TokenResponse) async throws(LookupError) -> String {
+        if let account = response.account { return account }
+        return try await exchanges.endpoint.userInfo(accessToken: response.accessToken).googleUserID
     }
 
     // MARK: Storing
@@ -149,31 +161,18 @@ struct CodeConnection: Sendable {
     }
 
     /// Stores the tokens, and tries until that succeeds or the worker stops.
-    private func store(
-        _ exchanged: ExchangedTokens,
-        lookedUp owner: Grant.Owner,
-        _ key: [UInt8]
-    ) async -> CodeExchanges.Outcome {
+    private func store(_ exchanged: ExchangedTokens, lookedUp owner: Grant.Owner) async -> CodeExchanges.Outcome {
         exchanges.hold(exchanged, for: key)
         var pause = Self.firstPause
         while true {
             do {
-                let (relation, grant, former) = try await connector(exchanged).store(lookedUp: owner)
+                let connected = try await connector(exchanged).store(lookedUp: owner)
                 exchanges.hold(nil, for: key)
-                let lacksRefreshToken =
-                    exchanged.refreshToken == nil && (grant.refreshToken == nil || former?.endsRefreshes ?? false)
-                return .stored(
-                    .init(
-                        relation: relation,
-                        grant: grant.id,
-                        scope: grant.scope,
-                        lacksRefreshToken: lacksRefreshToken
-                    )
-                )
+                return .stored(Self.connection(connected, by: exchanged))
             } catch let error as APIError {
                 // The user was deleted or signed out while the code was exchanged.
                 exchanges.hold(nil, for: key)
-                revoke(exchanged.refreshToken ?? exchanged.accessToken, ofAccount: identity.googleUserID)
+                revocation.revoke(exchanged.refreshToken ?? exchanged.accessToken, ofAccount: identity.googleUserID)
                 return .refused(error)
             } catch {
                 dependencies.engine.reportStoreFailure(error, waiting: 1)
@@ -187,100 +186,49 @@ struct CodeConnection: Sendable {
         }
     }
 
-    // MARK: Tokens that are not stored
-
-    /// Revokes a token that no grant gets, unless that would end a stored grant.
-    private func revoke(_ token: Secret, ofAccount account: String) {
-        exchanges.revoke {
-            var pause = Self.firstPause
-            for attempt in 1...Self.revocationAttempts {
-                do {
-                    if try await isRevoked(token, ofAccount: account) { return }
-                } catch {
-                    // The store might answer the next attempt.
-                    dependencies.engine.reportStoreFailure(error, waiting: 0)
-                }
-                guard attempt < Self.revocationAttempts else { break }
-                do {
-                    try await dependencies.time.sleep(for: pause)
-                } catch {
-                    break
-                }
-                pause = pause * 4
-            }
-            dependencies.log.diagnostics.warning(
-                "a token that is not stored could not be revoked; its user can remove the access at Google",
-                ["request": request]
-            )
-        }
+    private static func connection(
+        _ connected: GmailConnector.Connected,
+        by exchanged: ExchangedTokens
+    ) -> CodeExchanges.Connection {
+        CodeExchanges.Connection(
+            relation: connected.relation,
+            grant: connected.grant.id,
+            scope: connected.grant.scope,
+            lacksRefreshToken: exchanged.refreshToken == nil && !connected.hasWorkingRefreshToken
+        )
     }
 
-    /// Tries to revoke a token, and returns `true` if it is done, or must not be done.
-    private func isRevoked(_ token: Secret, ofAccount account: String) async throws -> Bool {
-        // Google ends every token of the account: also one that is not stored yet.
-        if exchanges.holdsTokens(ofAccount: account) { return true }
-        let (client, store) = (client.id, dependencies.store)
-        let askedAt = dependencies.time.now
-        let isShared = try await store.transact {
-            try GrantEnding.isShared(token, ofAccount: account, clientID: client, in: $0, at: askedAt)
-        }
-        if isShared { return true }
-        guard case .done = await exchanges.endpoint.revoke(token, mayStillSend: { true }) else { return false }
-        let now = dependencies.time.now
-        try await store.transact {
-            try GrantEnding.probeGrants(ofAccount: account, clientID: client, in: $0, at: now)
-        }
-        await dependencies.engine.storeChanged()
-        return true
+    // MARK: Reports
+
+    private var revocation: UnstoredTokenRevocation {
+        UnstoredTokenRevocation(
+            dependencies: dependencies,
+            exchanges: exchanges,
+            clientID: client.id,
+            requestID: requestID
+        )
     }
 
-    private func accepted() {
+    private func recordAcceptedCode() {
         exchanges.forgetForeign()
         dependencies.log.end([.codesRefused])
     }
 
     /// Without the alarm's client: status hides alarms of clients without grants, and this one might have none yet.
-    private func raiseAlarm(_ problem: String, _ reason: String) {
+    private func raiseAlarm(_ problem: String, because reason: String) {
         dependencies.log.raise(.codesRefused, "Google refuses \(problem) (\(reason))")
     }
 
-    private func log(_ message: StaticString, _ reason: String) {
-        dependencies.log.diagnostics.info(message, ["reason": reason, "request": request])
+    private func log(_ message: StaticString, because reason: String) {
+        dependencies.log.diagnostics.info(message, ["reason": reason, "request": requestID])
     }
 }
 
-extension RouteDependencies {
-    /// The exchanges, and the client that makes them.
-    ///
-    /// Throws if there is none.
-    var codeExchange: (exchanges: CodeExchanges, client: OAuthClientCredentials) {
-        get throws(APIError) {
-            guard let exchanges, let client = exchanges.client() else { throw .noServerClient }
-            return (exchanges, client)
-        }
-    }
-
-    /// Connects a user's Gmail by a code, or returns what the first request with the same code led to.
-    func connection(
-        by code: Secret,
-        _ tokens: GmailTokens,
-        of caller: AuthenticatedCaller,
-        _ identity: GoogleIdentity,
-        request: String
-    ) async throws -> CodeExchanges.Connection {
-        let (exchanges, client) = try codeExchange
-        let connection = CodeConnection(
-            dependencies: self,
-            exchanges: exchanges,
-            client: client,
-            code: code,
-            tokens: tokens,
-            identity: identity,
-            caller: caller,
-            request: request
-        )
-        return try await exchanges.connection(by: code, ofUser: caller.userID, identity.googleUserID) {
-            await connection.outcome($0)
-        }
+extension GmailConnector.Connected {
+    /// `true` if the grant kept a refresh token that Google had not refused.
+    fileprivate var hasWorkingRefreshToken: Bool {
+        guard grant.refreshToken != nil else { return false }
+        guard let formerState else { return true }
+        return !formerState.endsRefreshes
     }
 }
