@@ -98,16 +98,35 @@ package struct AppTokens: Sendable {
     }
 
     /// Throws unless a key with the token's `kid` has signed it.
-    ///
-    /// While a key set cannot be fetched, a token that it might have signed is not refused for good.
     private func verify(_ token: SignedToken) async throws(APIError) {
         guard let id = token.keyID else { throw .invalidToken }
         // A token of one login waits neither for the keys of another, nor for newer ones.
         for keySet in keySets {
             if let key = await keySet.cachedKey(id: id), token.verifies(with: key) { return }
         }
-        // Not a task group, which would wait for the slowest server although another set has the key.
-        let (results, continuation) = AsyncStream.makeStream(of: Result<PublicKey?, KeySetCache.Unavailable>.self)
+        var withoutKey = 0
+        var wait: Duration?
+        for await result in keys(id: id) {
+            switch result {
+            case .success(let key):
+                if let key, token.verifies(with: key) { return }
+                withoutKey += 1
+            case .failure(let error): wait = min(wait ?? error.retryAfter, error.retryAfter)
+            }
+        }
+        // While a key set cannot be fetched, a token that it might have signed is not refused for good. A caller that
+        // is cancelled stops listening before all have answered.
+        guard withoutKey == keySets.count else { throw .keysUnavailable(retryAfter: wait ?? .seconds(1)) }
+        throw .invalidToken
+    }
+
+    private typealias FetchedKey = Result<PublicKey?, KeySetCache.Unavailable>
+
+    /// Fetches all key sets at once, and returns what each has under this id as it arrives.
+    ///
+    /// Not by a task group, which would wait for the slowest server although another set has the key.
+    private func keys(id: String) -> some AsyncSequence<FetchedKey, Never> {
+        let (results, continuation) = AsyncStream.makeStream(of: FetchedKey.self)
         for keySet in keySets {
             Task {
                 do throws(KeySetCache.Unavailable) {
@@ -117,30 +136,19 @@ package struct AppTokens: Sendable {
                 }
             }
         }
-        var withoutKey = 0
-        var wait: Duration?
-        for await result in results.prefix(keySets.count) {
-            switch result {
-            case .success(let key):
-                if let key, token.verifies(with: key) { return }
-                withoutKey += 1
-            case .failure(let error): wait = min(wait ?? error.retryAfter, error.retryAfter)
-            }
-        }
-        // A caller that is cancelled stops listening before all have answered.
-        guard withoutKey == keySets.count else { throw .keysUnavailable(retryAfter: wait ?? .seconds(1)) }
-        throw .invalidToken
+        return results.prefix(keySets.count)
     }
 
     /// Throws if the token is of another issuer, or meant for another audience.
     ///
     /// Access tokens of Amazon Cognito have `client_id` and no `aud`.
     private func checkTarget(_ claims: JSONValue) throws(APIError) {
-        guard issuer == nil || claims["iss"]?.string == issuer else { throw .foreignToken }
+        if let issuer, claims["iss"]?.string != issuer { throw .foreignToken }
         guard let audience else { return }
-        let claimed = claims["aud"] ?? claims["client_id"]
-        guard claimed?.string == audience || claimed?.array?.contains(.string(audience)) == true else {
-            throw .foreignToken
+        switch claims["aud"] ?? claims["client_id"] {
+        case .string(audience): return
+        case .array(let audiences) where audiences.contains(.string(audience)): return
+        default: throw .foreignToken
         }
     }
 
@@ -153,82 +161,4 @@ package struct AppTokens: Sendable {
             throw .invalidToken
         }
     }
-}
-
-/// The claims of a refresh token whose signature was checked.
-///
-/// A token that the worker issued names its session. A token of the former backend has `sub` or `user_id`, `email` and
-/// `exp`. Its session's id comes from its hash, so that simultaneous requests with one former token share one session.
-struct RefreshClaims: Hashable, Sendable {
-    let userID: String
-    let sessionID: SessionID
-    let hash: [UInt8]
-    /// `true` if the token's own times are valid, as an access token's must be.
-    let isTimely: Bool
-    /// The expiry of a former token, or `nil` for a token that the worker issued.
-    private let formerExpiry: Timestamp?
-
-    init?(_ claims: JSONValue, of token: String, userClaim: String, isTimely: Bool) {
-        guard claims["type"]?.string == "refresh" else { return nil }
-        self.isTimely = isTimely
-        hash = SessionTokenPair.hash(Secret(token))
-        if claims["sid"] == nil {
-            let userID: String
-            do throws(APIError) {
-                userID = try claims.userID(of: userClaim)
-            } catch {
-                // A former token that does not name its user cannot begin a session.
-                return nil
-            }
-            guard let expiry = claims["exp"]?.timestamp,
-                let sessionID = SessionID(bytes: Array(hash.prefix(SessionID.byteCount)))
-            else { return nil }
-            (self.userID, self.sessionID, formerExpiry) = (userID, sessionID, expiry)
-        } else {
-            guard let userID = claims["sub"]?.string,
-                let sessionID = claims["sid"]?.string.flatMap({ SessionID(text: $0) })
-            else { return nil }
-            (self.userID, self.sessionID, formerExpiry) = (userID, sessionID, nil)
-        }
-    }
-
-    /// `true` for a former token that can begin a session now.
-    ///
-    /// After `end`, no former token can.
-    func mayBegin(at now: Timestamp, until end: Timestamp?) -> Bool {
-        formerExpiry != nil && isTimely && end.map { now < $0 } ?? false
-    }
-
-    /// Records that a former token has begun its session, or never will, and returns `false` if that is recorded
-    /// already.
-    ///
-    /// Without the record, a token whose session has ended would begin another one.
-    func recordFormer(in transaction: any StoreTransaction, at now: Timestamp) throws -> Bool {
-        guard let formerExpiry else { return false }
-        // Recorded ids are deleted after a while. This one must outlast the token.
-        let recordedAt = max(now, formerExpiry - Retention.securityEvents + .seconds(86_400))
-        return try transaction.record(
-            securityEvent: "former-refresh-token:" + Hexadecimal.encode(hash),
-            at: recordedAt
-        )
-    }
-
-    /// The fields that identify the session in a log line.
-    ///
-    /// They contain neither a token nor personal data.
-    var logFields: KeyValuePairs<String, String> { ["session": sessionID.description] }
-}
-
-/// The two tokens of an app that has signed in.
-struct SessionTokenPair: Sendable {
-    static let fullAccessLifetime: Duration = .seconds(1800)
-    static let refreshLifetime: Duration = .seconds(30 * 86_400)
-
-    let accessToken: Secret
-    let refreshToken: Secret
-    /// The remaining lifetime of the access token.
-    let accessLifetime: Duration
-
-    /// Returns the hash that is stored for a refresh token.
-    static func hash(_ token: Secret) -> [UInt8] { Digest.sha256(Array(token.reveal().utf8)) }
 }

@@ -73,11 +73,14 @@ extension RouteDependencies {
     }
 
     private func renew(_ claims: RefreshClaims, at now: Timestamp) async throws -> Rotation {
-        try await store.transact { transaction -> Rotation in
+        try await store.transact { transaction in
             let stored = try transaction.session(claims.sessionID)
-            guard let user = try transaction.user(stored?.userID ?? claims.userID), user.isActive, !user.isDeleted,
-                var session = try stored ?? firstSession(of: claims, in: transaction, at: now)
-            else { return .refused }
+            guard let user = try transaction.user(stored?.userID ?? claims.userID), user.mayHaveSessions else {
+                return .refused
+            }
+            guard var session = try stored ?? firstSession(of: claims, in: transaction, at: now) else {
+                return .refused
+            }
             let pair = try tokenPair(for: user, session: session.id, at: now)
             let outcome = session.rotate(
                 presented: claims.hash,
@@ -111,43 +114,44 @@ extension RouteDependencies {
 
     /// Handles a request that does not need a write, so that it never waits for the store's writer.
     ///
-    /// Most repetitions, and tokens of ended families, do not need one. Returns `nil` for a token that does. The user
-    /// is that of the session: an import might have joined the user that the token names with another one.
+    /// Most repetitions, and tokens of ended families, do not need one. Returns `nil` for a token that does.
     private func rotateWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
-        let stored = try await store.session(claims.sessionID)
-        let mayBegin = stored == nil && mayBegin(claims, at: now)
-        guard let user = try await store.user(stored?.userID ?? claims.userID) else {
-            throw mayBegin ? APIError.notMovedYet : .invalidRefreshToken
-        }
-        guard user.isActive, !user.isDeleted else { throw APIError.invalidRefreshToken }
-        guard let session = stored else {
-            guard mayBegin else { throw APIError.invalidRefreshToken }
+        guard let session = try await store.session(claims.sessionID) else {
+            try await checkFirstUse(of: claims, at: now)
             return nil
         }
-        guard session.isLive(at: now) else { throw APIError.invalidRefreshToken }
+        // The session's user: an import might have joined the user that the token names with another one.
+        guard let user = try await store.user(session.userID), user.mayHaveSessions, session.isLive(at: now) else {
+            throw APIError.invalidRefreshToken
+        }
         let leaseTime = try await store.leaseTime()
-        let decision = session.decide(
-            presented: claims.hash,
-            leaseTime: leaseTime,
-            grace: sessionGrace
-        )
-        // A token that names another user belongs to the session only if its hash does.
-        if decision == .reuse, session.userID != claims.userID { throw APIError.invalidRefreshToken }
-        guard case .repeatCurrent(mustRecord: false) = decision, let sealed = session.successor else { return nil }
-        return try vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
+        switch session.decide(presented: claims.hash, leaseTime: leaseTime, grace: sessionGrace) {
+        case .reuse where session.userID != claims.userID:
+            // A token that names another user belongs to the session only if its hash does.
+            throw APIError.invalidRefreshToken
+        case .repeatCurrent(mustRecord: false):
+            guard let sealed = session.successor else { return nil }
+            return try vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
+        case .reuse, .renew, .repeatCurrent(mustRecord: true):
+            return nil
+        }
+    }
+
+    /// Throws unless a token without a stored session can begin one.
+    private func checkFirstUse(of claims: RefreshClaims, at now: Timestamp) async throws {
+        guard mayBegin(claims, at: now) else { throw APIError.invalidRefreshToken }
+        guard let user = try await store.user(claims.userID) else { throw APIError.notMovedYet }
+        guard user.mayHaveSessions else { throw APIError.invalidRefreshToken }
     }
 
     /// Ends the family that an access token or a refresh token names.
     ///
-    /// A token of another program does not name one.
-    ///
-    /// A family that has ended already is not an error: the response to the first request might have been lost. That
-    /// case does not need a write, and only the bearer of a signed token gets this far.
+    /// A token of another program does not name one. A family that has ended already is not an error: the response to
+    /// the first request might have been lost. That case does not need a write, and only the bearer of a signed token
+    /// gets this far.
     func endSession(by token: String) async throws {
         if let claims = tokens.refreshClaims(of: token) {
-            if mayBegin(claims, at: time.now) {
-                return try await end(former: claims)
-            }
+            if mayBegin(claims, at: time.now) { return try await end(former: claims) }
             return try await end(claims.sessionID, ofUser: claims.userID)
         }
         let claims = try await tokens.claims(of: token)
@@ -160,16 +164,12 @@ extension RouteDependencies {
 
     private func end(_ id: SessionID, ofUser userID: String) async throws {
         guard let session = try await store.session(id) else { return }
-        if session.userID != userID {
-            // A user who is gone was joined with the session's user.
-            guard try await store.user(userID) == nil else { throw APIError.invalidToken }
-        }
+        // A user who is gone was joined with the session's user.
+        if session.userID != userID, try await store.user(userID) != nil { throw APIError.invalidToken }
         try await store.transact { try $0.endSession(id) }
     }
 
-    /// Ends the family of a former refresh token.
-    ///
-    /// A family that has not begun then never begins.
+    /// Ends the family of a former refresh token. One that has not begun then never begins.
     private func end(former claims: RefreshClaims) async throws {
         let now = time.now
         try await store.transact { transaction in
@@ -200,6 +200,10 @@ extension RouteDependencies {
     }
 }
 
+extension User {
+    fileprivate var mayHaveSessions: Bool { isActive && !isDeleted }
+}
+
 extension TokenVault {
     /// Seals both tokens together, so that every caller within the grace gets the same ones.
     fileprivate func seal(_ pair: SessionTokenPair, for id: SessionID) throws(CryptoError) -> SealedSecret {
@@ -215,34 +219,6 @@ extension TokenVault {
             accessToken: Secret(String(tokens[0])),
             refreshToken: Secret(String(tokens[1])),
             accessLifetime: max(.zero, SessionTokenPair.fullAccessLifetime - age)
-        )
-    }
-}
-
-extension RouteDependencies {
-    /// Issues two new tokens.
-    ///
-    /// The short-lived one names its family, so that it is refused once the family has ended. The other is valid for
-    /// one use.
-    func tokenPair(for user: User, session: SessionID, at now: Timestamp) throws(APIError) -> SessionTokenPair {
-        // Without the secret, the routes that issue sessions do not exist.
-        guard let signer = tokens.signer else { throw .unknownPath }
-        func sign(_ type: String, email: String? = nil, _ lifetime: Duration) -> Secret {
-            var claims = JSONLine()
-            claims.field("sub", user.id)
-            if let email { claims.field("email", email) }
-            claims.field("type", type)
-            claims.field("sid", session.description)
-            // It makes the token differ from others of the same second.
-            claims.field("jti", SessionID.random(from: random).description)
-            claims.field("iat", now.milliseconds / 1000)
-            claims.field("exp", (now + lifetime).milliseconds / 1000)
-            return signer.sign(claims)
-        }
-        return SessionTokenPair(
-            accessToken: sign("access", email: user.email ?? "", SessionTokenPair.fullAccessLifetime),
-            refreshToken: sign("refresh", SessionTokenPair.refreshLifetime),
-            accessLifetime: SessionTokenPair.fullAccessLifetime
         )
     }
 }
