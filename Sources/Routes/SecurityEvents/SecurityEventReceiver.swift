@@ -32,7 +32,7 @@ struct SecurityEventReceiver: Sendable {
             return await apply(try await verify(request.body))
         } catch {
             switch error {
-            case .invalid(let code, let description): return Self.refusal(code, description)
+            case .invalid(let code, let description): return Self.refusal(code, description: description)
             case .unavailable(let pause): return Self.unavailable(retryAfter: pause)
             }
         }
@@ -48,7 +48,7 @@ struct SecurityEventReceiver: Sendable {
             }
             report(applied, of: token)
             try await NotedTime.lastSecurityEvent.record(now, in: store)
-            if applied?.contains(where: { $0.grants > 0 }) ?? false { await onChange() }
+            if let applied, applied.contains(where: { $0.grants > 0 }) { await onChange() }
             return ServerResponse(status: 202)
         } catch {
             log.reportStoreFailure(error, waiting: 1)
@@ -72,7 +72,7 @@ struct SecurityEventReceiver: Sendable {
     }
 
     /// Returns the error response of RFC 8935, section 2.3.
-    private static func refusal(_ code: SecurityEventError.Code, _ description: String) -> ServerResponse {
+    private static func refusal(_ code: SecurityEventError.Code, description: String) -> ServerResponse {
         .object(status: 400, headers: [("Content-Language", "en")]) { line in
             line.field("err", code.rawValue)
             line.field("description", description)
