@@ -56,9 +56,14 @@ enum MetricsSamples {
 
     static let all: [MetricsEvent] = [
         full.event, short.event,
-        .vend("served", mailer, TokenVendingHandler.Audit(scopes: scopes, grant: grant), forced: true),
-        .vend("forbidden", mailer, TokenVendingHandler.Audit(), forced: false),
-        .lookup("found", mailer, grant), .lookup("not_found", mailer, nil),
+        .vend(
+            outcome: "served",
+            of: mailer,
+            audit: TokenVendingHandler.Audit(scopes: scopes, grant: grant),
+            forced: true
+        ),
+        .vend(outcome: "forbidden", of: mailer, audit: TokenVendingHandler.Audit(), forced: false),
+        .lookup(outcome: "found", by: mailer, grant: grant), .lookup(outcome: "not_found", by: mailer, grant: nil),
         .manage(.disconnect, "allowed", mailer, grant), .manage(.list, "forbidden", mailer, nil),
         disconnected(generation: 4),
         .breaker(client: "an-id", "opened", reason: "invalid_client"),

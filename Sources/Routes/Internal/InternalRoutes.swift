@@ -24,14 +24,13 @@ package struct InternalRoutes: Sendable {
 
     /// `nil` without a services file, which lists the operators.
     var lookup: UserLookup? {
-        vending.map { vending in
-            UserLookup(
-                store: monitoring.database.store,
-                services: vending.services,
-                database: monitoring.database,
-                log: vending.log
-            )
-        }
+        guard let vending else { return nil }
+        return UserLookup(
+            store: monitoring.database.store,
+            services: vending.services,
+            database: monitoring.database,
+            log: vending.log
+        )
     }
 
     var routes: [Route] {
@@ -39,14 +38,9 @@ package struct InternalRoutes: Sendable {
     }
 
     /// What the token endpoint accepts, for libraries that look it up (RFC 8414).
-    ///
-    /// The issuer is the address by which the client reached this listener. Behind a proxy that ends TLS it is the
-    /// proxy's. A forged `Host` changes only the response to the one who forged it, because nothing stores it.
     private func metadata(for request: ServerRequest) -> ServerResponse {
         guard vending != nil else { return APIError.noServices.response }
-        let host = request.header("Host").flatMap { $0.isEmpty ? nil : $0 } ?? "localhost"
-        let isSecure = exposure != .thisMachine || request.header("X-Forwarded-Proto") == "https"
-        let issuer = "\(isSecure ? "https" : "http")://\(host)"
+        let issuer = issuer(for: request)
         return .object(headers: [ServerResponse.noStore]) { line in
             line.field("issuer", issuer)
             line.field("token_endpoint", issuer + TokenVendingHandler.tokenEndpointPath)
@@ -57,25 +51,41 @@ package struct InternalRoutes: Sendable {
         }
     }
 
+    /// The address by which the client reached this listener. Behind a proxy that ends TLS it is the proxy's.
+    ///
+    /// A forged `Host` changes only the response to the one who forged it, because nothing stores it.
+    private func issuer(for request: ServerRequest) -> String {
+        var host = "localhost"
+        if let name = request.header("Host"), !name.isEmpty { host = name }
+        let isSecure = exposure != .thisMachine || request.header("X-Forwarded-Proto") == "https"
+        return "\(isSecure ? "https" : "http")://\(host)"
+    }
+
     private var tokenRoutes: [Route] {
         let path = "/v1/grants/{user_id}/token"
-        let refusal = APIError.noServices
         return [
             Route(
                 "GET",
                 path,
                 immediateHandler: { [vending] request, values in
-                    vending?.immediateToken(for: request, userID: values["user_id"]).map(ServerReply.respond)
+                    guard let vending else { return nil }
+                    guard let response = vending.immediateToken(for: request, userID: values["user_id"]) else {
+                        return nil
+                    }
+                    return .respond(response)
                 },
                 handler: { [vending] request, values in
-                    .respond(await vending?.token(for: request, userID: values["user_id"]) ?? refusal.response)
+                    guard let vending else { return .respond(APIError.noServices.response) }
+                    return .respond(await vending.token(for: request, userID: values["user_id"]))
                 }
             ),
             Route("POST", "\(path)/refresh") { [vending] request, values in
-                .respond(await vending?.renewedToken(for: request, userID: values["user_id"]) ?? refusal.response)
+                guard let vending else { return .respond(APIError.noServices.response) }
+                return .respond(await vending.renewedToken(for: request, userID: values["user_id"]))
             },
             Route("POST", TokenVendingHandler.tokenEndpointPath) { [vending] request, _ in
-                .respond(await vending?.tokenEndpointResponse(to: request) ?? refusal.oauthResponse)
+                guard let vending else { return .respond(APIError.noServices.oauthResponse) }
+                return .respond(await vending.tokenEndpointResponse(to: request))
             },
         ]
     }
@@ -105,14 +115,14 @@ package struct InternalRoutes: Sendable {
     }
 
     private func metrics() async -> ServerResponse {
-        guard exposure != .network(servesMetrics: false) else {
-            return APIError.metricsOff.response
-        }
+        if exposure == .network(servesMetrics: false) { return APIError.metricsOff.response }
         return await monitoring.prometheus()
     }
 
     func maySeeDetails(_ request: ServerRequest) -> Bool {
-        exposure == .thisMachine || vending?.isFromService(request) ?? false
+        if exposure == .thisMachine { return true }
+        guard let vending else { return false }
+        return vending.isFromService(request)
     }
 
     package var router: Router {

@@ -8,9 +8,7 @@ package import Telemetry
 
 /// The state of the process for monitors and people: health, readiness, status, metrics and the status page.
 ///
-/// Only the pages for operators contain user ids.
-///
-/// ``InternalRoutes`` decides what needs a credential.
+/// Only the pages for operators contain user ids. ``InternalRoutes`` decides what needs a credential.
 package struct MonitoringHandler: Sendable {
     /// Reads a snapshot from the database.
     ///
@@ -110,8 +108,8 @@ package struct MonitoringHandler: Sendable {
 
     /// `true` if requests should be sent to this worker: not while it starts or drains, nor without the database.
     private func isReady(_ process: ProcessStatus) -> Bool {
-        phase.value == .serving && process.databaseProblem == nil && process.isStoring
-            && engine.keyRing.standbyReason == nil
+        guard phase.value == .serving, process.databaseProblem == nil, process.isStoring else { return false }
+        return engine.keyRing.standbyReason == nil
     }
 
     /// Returns 200 if requests should be sent to this worker.
@@ -124,7 +122,7 @@ package struct MonitoringHandler: Sendable {
         let statuses = await engine.clientStatuses
         let waiting = await engine.waiting
         let snapshot = await latestSnapshot()
-        let findings = findings(of: process, snapshot)
+        let findings = findings(of: process, snapshot: snapshot)
         let now = time.now
         return .object(status: isReady ? 200 : 503, headers: [ServerResponse.noStore]) { line in
             line.field("ready", isReady)
@@ -167,7 +165,8 @@ package struct MonitoringHandler: Sendable {
     private static func problem(of ring: ReloadableKeyRing) -> String? {
         if ring.standbyReason != nil { return "lacks_keys" }
         if ring.fileProblem != nil { return "file_unreadable" }
-        return ring.rejection != nil ? "file_refused" : nil
+        if ring.rejection != nil { return "file_refused" }
+        return nil
     }
 
     /// Returns the readiness for callers without a credential, who do not see the reasons.
@@ -195,14 +194,8 @@ package struct MonitoringHandler: Sendable {
     }
 
     /// Makes the page from the last snapshot.
-    ///
-    /// It waits for the database only if that snapshot is old, and not for long.
     func statusPage(showing lookup: StatusPage.Lookup? = nil) async -> StatusPage {
-        var snapshot = await latestSnapshot()
-        if database.problem == nil, snapshot.map({ time.now - $0.at > Self.maximumAgeOnPage }) ?? true {
-            await time.wait(atMost: Self.waitOfPage) { await refreshSnapshot() }
-            snapshot = await latestSnapshot()
-        }
+        let snapshot = await snapshotForPage()
         let process = await processStatus()
         let judged = usable(snapshot, upTo: Self.maximumAgeOnPage)
         var page = StatusPage(
@@ -210,9 +203,9 @@ package struct MonitoringHandler: Sendable {
             worker: name,
             version: version,
             startedAt: counters.lifetime.startedAt,
-            phase: phase.value == .serving && !isReady(process) ? "not ready" : phase.value.rawValue
+            phase: phaseForPeople(process)
         )
-        page.findings = findings(of: process, judged)
+        page.findings = findings(of: process, snapshot: judged)
         page.judgedAt = judged?.at ?? page.at
         page.snapshot = snapshot
         // Without the database, the clients as this worker knows them.
@@ -225,11 +218,29 @@ package struct MonitoringHandler: Sendable {
         return page
     }
 
+    /// Waits for the database only if the last snapshot is old, and not for long.
+    private func snapshotForPage() async -> StatusSnapshot? {
+        let snapshot = await latestSnapshot()
+        guard database.problem == nil, isTooOldForPage(snapshot) else { return snapshot }
+        await time.wait(atMost: Self.waitOfPage) { await refreshSnapshot() }
+        return await latestSnapshot()
+    }
+
+    private func isTooOldForPage(_ snapshot: StatusSnapshot?) -> Bool {
+        guard let snapshot else { return true }
+        return time.now - snapshot.at > Self.maximumAgeOnPage
+    }
+
+    private func phaseForPeople(_ process: ProcessStatus) -> String {
+        if phase.value == .serving, !isReady(process) { return "not ready" }
+        return phase.value.rawValue
+    }
+
     /// Returns the findings about the process as it is now, and about the database as it was read last.
     ///
     /// They are about the process alone if the database cannot be used, or was not read for long. If there is none
     /// then, it returns `nil`, because it is unknown if all is well.
-    func findings(of process: ProcessStatus, _ snapshot: StatusSnapshot?) -> [Finding]? {
+    func findings(of process: ProcessStatus, snapshot: StatusSnapshot?) -> [Finding]? {
         let now = time.now
         if let snapshot = usable(snapshot, upTo: Self.maximumAge) {
             return snapshot.with(process, at: now).findings
@@ -240,7 +251,8 @@ package struct MonitoringHandler: Sendable {
 
     /// Returns a snapshot that says something about now, or `nil` without one.
     private func usable(_ snapshot: StatusSnapshot?, upTo maximumAge: Duration) -> StatusSnapshot? {
-        snapshot.flatMap { database.problem == nil && time.now - $0.at <= maximumAge ? $0 : nil }
+        guard let snapshot, database.problem == nil else { return nil }
+        return time.now - snapshot.at <= maximumAge ? snapshot : nil
     }
 
     /// Returns the last snapshot, with the clients whose breaker this worker has seen opening since.
@@ -248,7 +260,8 @@ package struct MonitoringHandler: Sendable {
     /// Nobody should have to wait for the next snapshot to learn that nothing is sent any more.
     func latestSnapshot() async -> StatusSnapshot? {
         guard var snapshot = await lastSnapshot.latestValue() else { return nil }
-        for client in await engine.clientStatuses where client.breakerSince.map({ $0 >= snapshot.at }) ?? false {
+        for client in await engine.clientStatuses {
+            guard let since = client.breakerSince, since >= snapshot.at else { continue }
             snapshot.clients.removeAll { $0.id == client.id }
             snapshot.clients.append(client)
         }
@@ -261,8 +274,10 @@ package struct MonitoringHandler: Sendable {
     /// Claims can fail where the check does not, such as on a full disk.
     private func databaseProblem() async -> String? {
         if let problem = database.problem { return problem }
-        let failing = await engine.failingToClaimFor ?? .zero
-        return failing > ProcessStatus.tolerableDelay ? "claims_failing" : nil
+        if let failing = await engine.failingToClaimFor, failing > ProcessStatus.tolerableDelay {
+            return "claims_failing"
+        }
+        return nil
     }
 
     /// Returns what the process knows about itself.

@@ -1,5 +1,4 @@
 import Base
-import HTTPServer
 import Scheduler
 import Status
 import Storage
@@ -34,11 +33,10 @@ struct PrometheusReport {
 
     var text: PrometheusText {
         var text = PrometheusText()
-        let usage = ProcessUsage.current
         text.gauge(
             "refresh_worker_build_info",
             by: "version",
-            samples: [([version], 1)],
+            samples: [PrometheusText.Sample(labels: [version], value: 1)],
             help: "Always 1; the label is the version of the program."
         )
         writeCounters(into: &text)
@@ -46,56 +44,73 @@ struct PrometheusReport {
         if let grants { write(grants, into: &text) }
         text.gauge(
             "refresh_worker_refreshes_in_flight",
-            Double(inFlight),
-            "Refreshes begun whose result is not stored yet."
+            value: Double(inFlight),
+            help: "Refreshes begun whose result is not stored yet."
         )
         writeClients(into: &text)
         text.histogram(
             "refresh_worker_commit_duration_seconds",
-            commits,
-            "Time that the database took to store a batch of results."
+            of: commits,
+            help: "Time that the database took to store a batch of results."
         )
-        text.gauge(
-            "refresh_worker_notices_waiting",
-            notices.map { Double($0.count) },
-            "Users whose notices wait for delivery, at most \(PendingNotices.limit); left out without a backend to notify."
-        )
-        text.gauge(
-            "refresh_worker_oldest_notice_seconds",
-            notices.map { max(.zero, at - ($0.oldest ?? at)).inSeconds },
-            "Time for which the oldest notice waits, 0 if none does."
-        )
+        writeNotices(into: &text)
         text.gauge(
             "refresh_worker_store_up",
-            grants == nil ? 0 : 1,
-            "1 if the database could be read for this answer."
+            value: grants == nil ? 0 : 1,
+            help: "1 if the database could be read for this answer."
         )
         text.gauge(
             "refresh_worker_internal_certificate_expiry_timestamp_seconds",
-            certificateExpiresAt.map { Double($0.milliseconds) / 1000 },
-            "Time at which the internal listener's certificate expires, in seconds since 1970; left out without TLS."
+            value: certificateExpiresAt.map { Double($0.milliseconds) / 1000 },
+            help:
+                "Time at which the internal listener's certificate expires, in seconds since 1970; left out without TLS."
+        )
+        writeProcess(into: &text)
+        return text
+    }
+
+    private func writeNotices(into text: inout PrometheusText) {
+        text.gauge(
+            "refresh_worker_notices_waiting",
+            value: notices.map { Double($0.count) },
+            help:
+                "Users whose notices wait for delivery, at most \(PendingNotices.limit); left out without a backend to notify."
         )
         text.gauge(
+            "refresh_worker_oldest_notice_seconds",
+            value: ageOfOldestNotice?.inSeconds,
+            help: "Time for which the oldest notice waits, 0 if none does."
+        )
+    }
+
+    private var ageOfOldestNotice: Duration? {
+        guard let notices else { return nil }
+        guard let oldest = notices.oldest else { return .zero }
+        return max(.zero, at - oldest)
+    }
+
+    private func writeProcess(into text: inout PrometheusText) {
+        let usage = ProcessUsage.current
+        text.gauge(
             "process_start_time_seconds",
-            Double(counters.startedAt.milliseconds) / 1000,
-            "Time at which the worker started, in seconds since 1970."
+            value: Double(counters.startedAt.milliseconds) / 1000,
+            help: "Time at which the worker started, in seconds since 1970."
         )
         text.counter(
             "process_cpu_seconds_total",
-            samples: [([], usage.cpuTime.inSeconds)],
+            samples: [PrometheusText.Sample(value: usage.cpuTime.inSeconds)],
             help: "Time that the process has spent on processors."
         )
         text.gauge(
             "process_resident_memory_bytes",
-            usage.residentBytes.map { Double($0) },
-            "Resident memory of the process."
+            value: usage.residentBytes.map { Double($0) },
+            help: "Resident memory of the process."
         )
         text.gauge(
             "process_open_fds",
-            usage.openDescriptors.map { Double($0) },
-            "File descriptors that are open."
+            value: usage.openDescriptors.map { Double($0) },
+            help: "File descriptors that are open."
         )
-        return text
     }
 
     private func writeCounters(into text: inout PrometheusText) {
@@ -104,13 +119,15 @@ struct PrometheusReport {
         text.counter(
             "refresh_worker_refreshes_total",
             by: "outcome",
-            samples: RefreshOutcome.allCases.map { ([$0.rawValue], Double(counts.refreshes[$0, default: 0])) },
+            samples: RefreshOutcome.allCases.map { outcome in
+                PrometheusText.Sample(label: outcome.rawValue, count: counts.refreshes[outcome, default: 0])
+            },
             help: "Tries to refresh a grant."
         )
         text.histogram(
             "refresh_worker_refresh_duration_seconds",
-            counts.refreshDuration,
-            "Time from sending a refresh to the end of its answer."
+            of: counts.refreshDuration,
+            help: "Time from sending a refresh to the end of its answer."
         )
         text.counter(
             "refresh_worker_vends_total",
@@ -120,15 +137,15 @@ struct PrometheusReport {
         )
         text.histogram(
             "refresh_worker_vend_duration_seconds",
-            counts.vendDuration,
-            "Time from a request for an access token to its answer, with its wait for a refresh."
+            of: counts.vendDuration,
+            help: "Time from a request for an access token to its answer, with its wait for a refresh."
         )
         text.counter(
             "refresh_worker_http_requests_total",
             by: "route",
             "status",
-            samples: counts.requests.sorted { $0.key < $1.key }.map {
-                ([$0.key.route, $0.key.statusClass], Double($0.value))
+            samples: counts.requests.sorted { $0.key < $1.key }.map { request, count in
+                PrometheusText.Sample(labels: [request.route, request.statusClass], value: Double(count))
             },
             help: "Requests answered, with the class of the status."
         )
@@ -146,14 +163,16 @@ struct PrometheusReport {
         )
         text.counter(
             "refresh_worker_dropped_lines_total",
-            samples: [([], Double(droppedLines))],
+            samples: [PrometheusText.Sample(value: Double(droppedLines))],
             help: "Lines of the metrics log that were lost."
         )
         // Every kind is present from the start, so that an alerting rule finds a series.
         text.counter(
             "refresh_worker_alarms_total",
             by: "kind",
-            samples: AlarmKind.allCases.map { ([$0.rawValue], Double(counts.alarms[$0, default: 0])) },
+            samples: AlarmKind.allCases.map { kind in
+                PrometheusText.Sample(label: kind.rawValue, count: counts.alarms[kind, default: 0])
+            },
             help: "Alarms raised, as the metrics log has them."
         )
     }
@@ -164,7 +183,9 @@ struct PrometheusReport {
             "refresh_worker_concerns",
             by: "kind",
             "severity",
-            samples: counts.sorted { $0.key[0] < $1.key[0] }.map { ($0.key, Double($0.value.count)) },
+            samples: counts.sorted { $0.key[0] < $1.key[0] }.map { labels, findings in
+                PrometheusText.Sample(labels: labels, value: Double(findings.count))
+            },
             help: """
                 Concerns of the verdict, alarms among them: `kind` is a section of the runbook, `severity` is `now`, `soon` \
                 or `tomorrow`.
@@ -172,8 +193,8 @@ struct PrometheusReport {
         )
         text.gauge(
             "refresh_worker_well",
-            findings.map { $0.isEmpty ? 1 : 0 },
-            "1 if the verdict is ok, 0 if there is a concern; left out before the first verdict."
+            value: findings.map { $0.isEmpty ? 1 : 0 },
+            help: "1 if the verdict is ok, 0 if there is a concern; left out before the first verdict."
         )
     }
 
@@ -183,14 +204,16 @@ struct PrometheusReport {
             by: "client",
             "state",
             samples: clients.flatMap { client in
-                ["closed", "open", "probing"].map { ([client.id, $0], $0 == client.breaker.name ? 1 : 0) }
+                ["closed", "open", "probing"].map { state in
+                    PrometheusText.Sample(labels: [client.id, state], value: state == client.breaker.name ? 1 : 0)
+                }
             },
             help: "1 for the state of the client's breaker, 0 for the others."
         )
         text.gauge(
             "refresh_worker_pacer_ceiling_per_second",
             by: "client",
-            samples: clients.map { ([$0.id], $0.ceiling) },
+            samples: clients.map { PrometheusText.Sample(labels: [$0.id], value: $0.ceiling) },
             help: "Refreshes a second that are allowed for the client now."
         )
     }
@@ -199,82 +222,80 @@ struct PrometheusReport {
         text.gauge(
             "refresh_worker_grants",
             by: "state",
-            samples: GrantState.allCases.map { ([$0.rawValue], Double(grants.byState[$0, default: 0])) },
+            samples: GrantState.allCases.map { state in
+                PrometheusText.Sample(label: state.rawValue, count: grants.byState[state, default: 0])
+            },
             help: "Grants stored."
         )
         text.gauge(
             "refresh_worker_grants_due",
-            Double(waiting + grants.due),
-            "Grants that are due or soon will be, as far as the worker looks ahead."
+            value: Double(waiting + grants.due),
+            help: "Grants that are due or soon will be, as far as the worker looks ahead."
         )
-        text.gauge("refresh_worker_grants_overdue", Double(grants.due), "Grants whose due time has passed.")
+        text.gauge(
+            "refresh_worker_grants_overdue",
+            value: Double(grants.due),
+            help: "Grants whose due time has passed."
+        )
         text.gauge(
             "refresh_worker_oldest_overdue_seconds",
-            (grants.lateness(at: at) ?? .zero).inSeconds,
-            "Time by which the most overdue grant is overdue, 0 if none is."
+            value: (grants.lateness(at: at) ?? .zero).inSeconds,
+            help: "Time by which the most overdue grant is overdue, 0 if none is."
         )
         let expired = expired(grants)
         text.gauge(
             "refresh_worker_grants_expired",
             by: "client",
-            samples: expired.map { ([$0.client], Double($0.count)) },
+            samples: expired.map { PrometheusText.Sample(label: $0.client, count: $0.count) },
             help: "Connected grants without a valid access token; above 4096 an estimate."
         )
         text.gauge(
             "refresh_worker_oldest_expired_seconds",
             by: "client",
-            samples: expired.map { ([$0.client], $0.oldest.inSeconds) },
+            samples: expired.map { PrometheusText.Sample(labels: [$0.client], value: $0.oldest.inSeconds) },
             help: "Longest time of a connected grant without a valid access token."
         )
     }
 
-    /// The connected grants without a valid access token, of each client id that has a health or such grants.
+    /// The connected grants of one client id without a valid access token.
+    private struct ExpiredGrants {
+        let client: String
+        let count: Int
+        /// The longest time that one of them has been without.
+        let oldest: Duration
+    }
+
+    /// The expired grants of each client id that has a health or such grants.
     ///
     /// All but the first clients are combined into one, with the label `other`.
-    private func expired(_ grants: GrantStatistics) -> [(client: String, count: Int, oldest: Duration)] {
-        let entries = Set(clients.map(\.id)).union(grants.expired.clients.keys).sorted().map { id in
-            let expired = grants.expired.clients[id]
-            return (client: id, count: expired?.count ?? 0, oldest: expired.map { max(.zero, at - $0.oldest) } ?? .zero)
-        }
+    private func expired(_ grants: GrantStatistics) -> [ExpiredGrants] {
+        let ids = Set(clients.map(\.id)).union(grants.expired.clients.keys)
+        let entries = ids.sorted().map { expired(grants, ofClient: $0) }
         guard entries.count > Self.maximumClients else { return entries }
         let largest = entries.sorted { ($1.count, $0.client) < ($0.count, $1.client) }
         let rest = largest.dropFirst(Self.maximumClients)
-        let other = ("other", rest.reduce(0) { $0 + $1.count }, rest.map(\.oldest).max() ?? .zero)
+        let other = ExpiredGrants(
+            client: "other",
+            count: rest.reduce(0) { $0 + $1.count },
+            oldest: rest.map(\.oldest).max() ?? .zero
+        )
         return largest.prefix(Self.maximumClients).sorted { $0.client < $1.client } + [other]
     }
 
+    private func expired(_ grants: GrantStatistics, ofClient id: String) -> ExpiredGrants {
+        guard let expired = grants.expired.clients[id] else {
+            return ExpiredGrants(client: id, count: 0, oldest: .zero)
+        }
+        return ExpiredGrants(client: id, count: expired.count, oldest: max(.zero, at - expired.oldest))
+    }
+
     private static func samples(_ counts: [String: Int]) -> [PrometheusText.Sample] {
-        counts.sorted { $0.key < $1.key }.map { ([$0.key], Double($0.value)) }
+        counts.sorted { $0.key < $1.key }.map { PrometheusText.Sample(label: $0.key, count: $0.value) }
     }
 }
 
-extension MonitoringHandler {
-    /// Returns the metrics in Prometheus' text format.
-    func prometheus() async -> ServerResponse {
-        let clients = await engine.clientStatuses
-        let fresh: StatusSnapshot?
-        do {
-            fresh = try await lastSnapshot.value()
-        } catch {
-            // The response shows it: without grants, `refresh_worker_store_up` is 0.
-            fresh = nil
-        }
-        let process = await processStatus()
-        let latest = await latestSnapshot()
-        let report = PrometheusReport(
-            at: time.now,
-            version: version,
-            counters: counters.lifetime,
-            droppedLines: metrics.droppedLines,
-            inFlight: await engine.inFlight,
-            waiting: await engine.waiting,
-            grants: fresh?.countedGrants,
-            clients: clients,
-            commits: await engine.commitDurations,
-            notices: fresh?.notices,
-            findings: findings(of: process, latest),
-            certificateExpiresAt: certificateExpiry()
-        )
-        return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
+extension PrometheusText.Sample {
+    fileprivate init(label: String, count: Int) {
+        self.init(labels: [label], value: Double(count))
     }
 }

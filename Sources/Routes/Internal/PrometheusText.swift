@@ -7,13 +7,26 @@ struct PrometheusText: Sendable {
     /// The `Content-Type` of the answer.
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    /// The values of a sample's labels, and its value.
-    typealias Sample = (labels: [String], value: Double)
+    /// A value, and the values of its labels.
+    struct Sample: Sendable {
+        var labels: [String] = []
+        let value: Double
+    }
 
     /// A metric, with or without samples.
-    ///
-    /// Its kind is `counter`, which only grows and starts at 0 with the worker, `gauge` or `histogram`.
-    typealias Metric = (name: String, kind: String, labels: [String], help: String)
+    struct Metric: Sendable {
+        /// A counter only grows, and starts at 0 with the worker.
+        enum Kind: String, Sendable {
+            case counter
+            case gauge
+            case histogram
+        }
+
+        let name: String
+        let kind: Kind
+        var labels: [String] = []
+        let help: String
+    }
 
     private(set) var bytes: [UInt8] = []
     private(set) var metrics: [Metric] = []
@@ -21,57 +34,63 @@ struct PrometheusText: Sendable {
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
     mutating func counter(_ name: String, by labels: String..., samples: [Sample], help: String) {
-        write((name: name, kind: "counter", labels: labels, help: help), samples)
+        write(samples, of: Metric(name: name, kind: .counter, labels: labels, help: help))
     }
 
     mutating func gauge(_ name: String, by labels: String..., samples: [Sample], help: String) {
-        write((name: name, kind: "gauge", labels: labels, help: help), samples)
+        write(samples, of: Metric(name: name, kind: .gauge, labels: labels, help: help))
     }
 
     /// Writes a gauge without labels, and omits it without a value.
-    mutating func gauge(_ name: String, _ value: Double?, _ help: String) {
-        gauge(name, samples: value.map { [([], $0)] } ?? [], help: help)
+    mutating func gauge(_ name: String, value: Double?, help: String) {
+        var samples: [Sample] = []
+        if let value { samples.append(Sample(value: value)) }
+        gauge(name, samples: samples, help: help)
     }
 
     /// Writes a histogram: the number of values up to each bound, their sum and their count.
-    mutating func histogram(_ name: String, _ histogram: DurationBuckets, _ help: String) {
-        let metric = (name: name, kind: "histogram", labels: [String](), help: help)
+    mutating func histogram(_ name: String, of durations: DurationBuckets, help: String) {
+        let metric = Metric(name: name, kind: .histogram, help: help)
         metrics.append(metric)
         writeHead(metric)
         var total = 0
-        for (bound, count) in zip(DurationBuckets.bounds, histogram.counts) {
+        for (bound, count) in zip(DurationBuckets.bounds, durations.counts) {
             total += count
-            writeLine("\(name)_bucket", [("le", Self.format(bound.inSeconds))], Double(total))
+            writeLine("\(name)_bucket", labels: [("le", Self.format(bound.inSeconds))], value: Double(total))
         }
-        writeLine("\(name)_bucket", [("le", "+Inf")], Double(histogram.count))
-        writeLine("\(name)_sum", [], histogram.sum.inSeconds)
-        writeLine("\(name)_count", [], Double(histogram.count))
+        writeLine("\(name)_bucket", labels: [("le", "+Inf")], value: Double(durations.count))
+        writeLine("\(name)_sum", labels: [], value: durations.sum.inSeconds)
+        writeLine("\(name)_count", labels: [], value: Double(durations.count))
     }
 
     /// Writes one sample per set of label values, and omits a metric without samples.
-    private mutating func write(_ metric: Metric, _ samples: [Sample]) {
+    private mutating func write(_ samples: [Sample], of metric: Metric) {
         metrics.append(metric)
         guard !samples.isEmpty else { return }
         writeHead(metric)
-        for sample in samples { writeLine(metric.name, zip(metric.labels, sample.labels), sample.value) }
+        for sample in samples {
+            writeLine(metric.name, labels: zip(metric.labels, sample.labels), value: sample.value)
+        }
     }
 
     private mutating func writeHead(_ metric: Metric) {
         append("# HELP \(metric.name) ")
         append(metric.help, escapingQuotes: false)
-        append("\n# TYPE \(metric.name) \(metric.kind)\n")
+        append("\n# TYPE \(metric.name) \(metric.kind.rawValue)\n")
     }
 
-    private mutating func writeLine(_ name: String, _ labels: some Sequence<(String, String)>, _ value: Double) {
+    private mutating func writeLine(_ name: String, labels: some Sequence<(String, String)>, value: Double) {
         append(name)
-        var separator = "{"
-        for (label, value) in labels {
-            append("\(separator)\(label)=\"")
-            append(value, escapingQuotes: true)
+        var hasLabels = false
+        for (label, labelValue) in labels {
+            append(hasLabels ? "," : "{")
+            append("\(label)=\"")
+            append(labelValue, escapingQuotes: true)
             append("\"")
-            separator = ","
+            hasLabels = true
         }
-        append("\(separator == "," ? "}" : "") \(Self.format(value))\n")
+        if hasLabels { append("}") }
+        append(" \(Self.format(value))\n")
     }
 
     private mutating func append(_ text: String) {
@@ -91,11 +110,10 @@ struct PrometheusText: Sendable {
     }
 
     /// Formats a number so that Go's `ParseFloat` can read it.
-    ///
-    /// Whole numbers have no fraction.
     private static func format(_ value: Double) -> String {
-        guard value.isFinite else { return value.isNaN ? "NaN" : value < 0 ? "-Inf" : "+Inf" }
-        guard let whole = Int64(exactly: value) else { return value.description }
-        return whole.description
+        if value.isNaN { return "NaN" }
+        guard value.isFinite else { return value < 0 ? "-Inf" : "+Inf" }
+        if let whole = Int64(exactly: value) { return whole.description }
+        return value.description
     }
 }

@@ -64,9 +64,7 @@ extension InternalRoutes {
                 return await monitoring.page(showing: try await lookup.user(request))
             }
             // Browsers say so if another site makes the request, for which they add the credential too.
-            guard request.header("sec-fetch-site").map({ $0 == "same-origin" }) ?? true else {
-                throw APIError.foreignForm
-            }
+            if let site = request.header("sec-fetch-site"), site != "same-origin" { throw APIError.foreignForm }
             let grant = try await lookup.change(request, by: administration)
             // So that a reload does not repeat the change.
             let location = ("Location", "users?grant=\(grant)")
@@ -82,9 +80,8 @@ extension InternalRoutes {
     /// operator follows are allowed. A page cannot change these headers (https://www.w3.org/TR/fetch-metadata/).
     private static func refuseOtherSites(_ request: ServerRequest) throws(APIError) {
         guard request.header("sec-fetch-site") == "cross-site" else { return }
-        let isNavigation = request.header("sec-fetch-mode") == "navigate"
-        let destination = request.header("sec-fetch-dest") ?? "document"
-        guard isNavigation, destination == "document" else { throw .foreignPage }
+        guard request.header("sec-fetch-mode") == "navigate" else { throw .foreignPage }
+        if let destination = request.header("sec-fetch-dest"), destination != "document" { throw .foreignPage }
     }
 }
 

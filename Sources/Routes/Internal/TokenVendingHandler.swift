@@ -32,13 +32,13 @@ struct TokenVendingHandler: Sendable {
         var audit = Audit()
         do {
             let demands = try TokenVendingRequest(request.query)
-            try permit(demands, userID: userID, for: service, &audit)
+            try permit(demands, userID: userID, for: service, audit: &audit)
             guard let stored = try provider.immediateGrant(ofUser: userID) else { return nil }
-            let grant = try usable(stored, demands, &audit)
+            let grant = try usable(stored, demands: demands, audit: &audit)
             guard let token = try provider.storedToken(of: grant, minimumLife: demands.minimumLife) else {
                 return nil
             }
-            return response(to: deliver(token, to: service, audit, forced: false, since: start))
+            return response(to: deliver(token, to: service, audit: audit, forced: false, since: start))
         } catch {
             // Nothing is recorded yet: `token(for:userID:)` reaches the same refusal and records it.
             return nil
@@ -48,37 +48,38 @@ struct TokenVendingHandler: Sendable {
     /// Returns a token that lives as long as the query asks: the stored one, or one from a refresh that all callers
     /// share.
     func token(for request: ServerRequest, userID: String) async -> ServerResponse {
-        await vend(request, forced: false) { service, audit in
+        await vend(to: request, forced: false) { service, audit in
             let demands = try TokenVendingRequest(request.query)
-            return try await token(of: userID, demands, for: service, &audit)
+            return try await token(of: userID, demands: demands, for: service, audit: &audit)
         }
     }
 
     /// Returns another token than the one in the body, which Google rejected.
     func renewedToken(for request: ServerRequest, userID: String) async -> ServerResponse {
-        await vend(request, forced: true) { service, audit in
+        await vend(to: request, forced: true) { service, audit in
             let rejected = try TokenVendingRequest.rejectedToken(in: request.body)
             let demands = try TokenVendingRequest(request.query)
-            try permit(demands, userID: userID, for: service, &audit)
-            let grant = try usable(try await provider.grant(ofUser: userID), demands, &audit)
+            try permit(demands, userID: userID, for: service, audit: &audit)
+            let grant = try usable(try await provider.grant(ofUser: userID), demands: demands, audit: &audit)
             return try await provider.renewedToken(of: grant, insteadOf: rejected)
         }
     }
 
     /// `true` if the request has the credential of any service, except one that gets nothing without a user's token.
     func isFromService(_ request: ServerRequest) -> Bool {
-        services.service(authenticating: request).map { $0.users != .present } ?? false
+        guard let service = services.service(authenticating: request) else { return false }
+        return service.users != .present
     }
 
     /// Returns the token of a user, after a refresh if necessary, if the service may have it.
     func token(
         of userID: String,
-        _ demands: TokenVendingRequest,
+        demands: TokenVendingRequest,
         for service: Service,
-        _ audit: inout Audit
+        audit: inout Audit
     ) async throws -> VendedToken {
-        try permit(demands, userID: userID, for: service, &audit)
-        let grant = try usable(try await provider.grant(ofUser: userID), demands, &audit)
+        try permit(demands, userID: userID, for: service, audit: &audit)
+        let grant = try usable(try await provider.grant(ofUser: userID), demands: demands, audit: &audit)
         return try await provider.token(of: grant, minimumLife: demands.minimumLife)
     }
 
@@ -87,7 +88,7 @@ struct TokenVendingHandler: Sendable {
         _ demands: TokenVendingRequest,
         userID: String,
         for service: Service,
-        _ audit: inout Audit
+        audit: inout Audit
     ) throws(APIError) {
         audit.scopes = demands.scopes
         // Before the store is read, so that a service does not learn anything about other users.
@@ -98,8 +99,8 @@ struct TokenVendingHandler: Sendable {
     /// Returns the grant if one of its tokens can satisfy the request.
     private func usable(
         _ stored: Grant?,
-        _ demands: TokenVendingRequest,
-        _ audit: inout Audit
+        demands: TokenVendingRequest,
+        audit: inout Audit
     ) throws(APIError) -> Grant {
         guard let grant = stored, grant.reason != .userDeleted else { throw .noGrant }
         audit.grant = grant.id
@@ -113,7 +114,7 @@ struct TokenVendingHandler: Sendable {
 
     /// Vends to the service of the request's credential.
     private func vend(
-        _ request: ServerRequest,
+        to request: ServerRequest,
         forced: Bool,
         _ body: (Service, inout Audit) async throws -> VendedToken
     ) async -> ServerResponse {
@@ -138,14 +139,14 @@ struct TokenVendingHandler: Sendable {
             // The refresh might have narrowed the grant.
             let missing = ScopeName.missing(audit.scopes, in: token.scope)
             guard missing.isEmpty else { throw APIError.missingScopes(missing) }
-            return deliver(token, to: service, audit, forced: forced, since: start)
+            return deliver(token, to: service, audit: audit, forced: forced, since: start)
         } catch {
             let refusal = APIError(internally: error)
             if refusal == .storeUnavailable {
                 log.diagnostics.warning("a token could not be vended: the database failed", ["error": "\(error)"])
             }
-            _ = record(refusal.code, service, audit, forced: forced)
-            return .failure(refused(refusal, service, since: start))
+            _ = record(refusal.code, of: service, audit: audit, forced: forced)
+            return .failure(refused(refusal, by: service, since: start))
         }
     }
 
@@ -153,13 +154,13 @@ struct TokenVendingHandler: Sendable {
     private func deliver(
         _ token: VendedToken,
         to service: Service,
-        _ audit: Audit,
+        audit: Audit,
         forced: Bool,
         since start: BootInstant
     ) -> Result<VendedToken, APIError> {
-        let outcome = token.warning != nil ? "warning" : token.isFresh ? "refreshed" : "served"
-        guard record(outcome, service, audit, forced: forced) else {
-            return .failure(refused(.auditUnavailable, service, since: start))
+        let outcome = token.vendingOutcome
+        guard record(outcome, of: service, audit: audit, forced: forced) else {
+            return .failure(refused(.auditUnavailable, by: service, since: start))
         }
         log.counters.lifetime.recordVend(outcome: outcome, of: service.name, duration: time.sinceBoot - start)
         return .success(token)
@@ -178,16 +179,17 @@ struct TokenVendingHandler: Sendable {
     ///
     /// Two credentials count as none, because choosing one would be arbitrary.
     private func service(of request: ServerRequest) -> Service? {
-        BearerToken(of: request).text.flatMap { services.service(presenting: $0) }
+        guard let credential = BearerToken(of: request).text else { return nil }
+        return services.service(presenting: credential)
     }
 
     /// Writes the audit's line, and returns `false` if the line might be lost.
-    private func record(_ outcome: String, _ service: Service, _ audit: Audit, forced: Bool) -> Bool {
-        log.metrics.record(.vend(outcome, service, audit, forced: forced))
+    private func record(_ outcome: String, of service: Service, audit: Audit, forced: Bool) -> Bool {
+        log.metrics.record(.vend(outcome: outcome, of: service, audit: audit, forced: forced))
     }
 
     /// Counts a refusal, and returns it.
-    func refused(_ refusal: APIError, _ service: Service? = nil, since start: BootInstant) -> APIError {
+    func refused(_ refusal: APIError, by service: Service? = nil, since start: BootInstant) -> APIError {
         log.counters.lifetime.recordVend(
             outcome: refusal.code,
             of: service?.name,
@@ -206,6 +208,12 @@ struct TokenVendingHandler: Sendable {
 }
 
 extension VendedToken {
+    /// The outcome of vending the token, as the audit and the metrics have it.
+    fileprivate var vendingOutcome: String {
+        if warning != nil { return "warning" }
+        return isFresh ? "refreshed" : "served"
+    }
+
     /// Writes the fields of a vended token, which the route and the command `token` share.
     package func write(to line: inout JSONLine, at now: Timestamp) {
         line.field("access_token", accessToken.reveal())
@@ -225,9 +233,9 @@ extension VendedToken {
 extension MetricsEvent {
     /// One request of a service for an access token, whatever its outcome.
     static func vend(
-        _ outcome: String,
-        _ service: Service,
-        _ audit: TokenVendingHandler.Audit,
+        outcome: String,
+        of service: Service,
+        audit: TokenVendingHandler.Audit,
         forced: Bool
     ) -> MetricsEvent {
         MetricsEvent("vend") { line in

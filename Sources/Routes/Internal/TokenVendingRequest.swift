@@ -15,28 +15,31 @@ struct TokenVendingRequest: Sendable {
 
     /// Parses `min_ttl` and `scope` of a query.
     init(_ query: [ServerRequest.Field]) throws(APIError) {
-        minimumLife = try Self.minimumLife(query)
-        scopes = try Self.scopes(query.filter { $0.name == "scope" }.map(\.value))
+        minimumLife = try Self.minimumLife(in: query)
+        scopes = try Self.scopes(in: query.filter { $0.name == "scope" }.map(\.value))
     }
 
     /// Parses scopes that are separated by spaces.
     init(scope: String?, minimumLife: Duration) throws(APIError) {
         self.minimumLife = minimumLife
-        scopes = try Self.scopes(scope.map { [$0] } ?? [])
+        scopes = try Self.scopes(in: [scope].compactMap(\.self))
     }
 
-    private static func minimumLife(_ query: [ServerRequest.Field]) throws(APIError) -> Duration {
+    private static func minimumLife(in query: [ServerRequest.Field]) throws(APIError) -> Duration {
         let values = query.filter { $0.name == "min_ttl" }.map(\.value)
-        guard let text = values.first else { return .seconds(defaultMinimumLife) }
-        guard values.count == 1, text.utf8.count <= 4, text.isDecimalNumber, let seconds = Int(text),
-            seconds <= maximumMinimumLife
-        else {
+        if values.isEmpty { return .seconds(defaultMinimumLife) }
+        guard values.count == 1, let seconds = wholeSeconds(values[0]), seconds <= maximumMinimumLife else {
             throw .invalidRequest("min_ttl must be given once, as whole seconds from 0 to \(maximumMinimumLife)")
         }
         return .seconds(seconds)
     }
 
-    private static func scopes(_ texts: [String]) throws(APIError) -> [ScopeName] {
+    private static func wholeSeconds(_ text: String) -> Int? {
+        guard text.utf8.count <= 4, text.isDecimalNumber else { return nil }
+        return Int(text)
+    }
+
+    private static func scopes(in texts: [String]) throws(APIError) -> [ScopeName] {
         var scopes: [ScopeName] = []
         var length = 0
         for text in texts {

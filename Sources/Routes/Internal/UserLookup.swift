@@ -23,7 +23,18 @@ struct UserLookup: Sendable {
     let log: EngineLog
 
     /// What the audit's line says, and what the operator gets.
-    private typealias Found<Result> = (outcome: String, grant: GrantID?, result: Result)
+    private struct Found<Result> {
+        let outcome: String
+        var grant: GrantID?
+        let result: Result
+    }
+
+    /// A change that an operator confirmed on the page.
+    private struct ConfirmedChange {
+        let service: Service
+        let change: SealedChange
+        let user: String
+    }
 
     /// Returns the user that a request names by id, e-mail address, handle, or the id of the grant.
     func user(_ request: ServerRequest) async throws(APIError) -> StatusPage.Lookup {
@@ -31,37 +42,58 @@ struct UserLookup: Sendable {
             let credential = try Self.credential(of: request)
             let fields = request.method == "POST" ? request.form : request.query
             try fields.checkNames(["user", "grant"])
-            if let text = fields.only("grant"), fields.count == 1 {
-                let grant = if let id = GrantID(text) { try await store.grant(id) } else { Grant?.none }
-                // An operator must not learn which grants of others there are.
-                guard service.users == .everything || grant.map({ service.users.covers($0.userID) }) ?? false else {
-                    throw APIError.foreignUser
-                }
-                return try await found(grant, text, for: service, presenting: credential)
+            if let id = fields.only("grant"), fields.count == 1 {
+                let grant = try await grant(named: id, visibleTo: service)
+                return try await found(grant, named: id, for: service, presenting: credential)
             }
-            let text = try userText(in: fields)
-            let user = text.hasPrefix(Service.handlePrefix) ? try services.user(ofHandle: text) ?? text : text
-            if service.users.covers(user), let grant = try await store.grant(ofUser: user) {
-                return try await found(grant, user, for: service, presenting: credential)
-            }
-            let grants = user.contains("@") ? try await store.grants(ofEmail: user, atMost: Self.pageSize) : []
-            let seen = grants.filter { service.users.covers($0.userID) }
-            if seen.count > 1 { return ("listed", nil, .list(seen, filter: nil, next: nil)) }
-            guard !seen.isEmpty || service.users.covers(user) else { throw APIError.foreignUser }
-            return try await found(seen.first, user, for: service, presenting: credential)
+            let name = try userID(userText(in: fields))
+            let grants = try await grants(of: name, visibleTo: service)
+            if grants.count > 1 { return Found(outcome: "listed", result: .list(grants, filter: nil, next: nil)) }
+            return try await found(grants.first, named: name, for: service, presenting: credential)
         }
+    }
+
+    private func grant(named text: String, visibleTo service: Service) async throws -> Grant? {
+        var grant: Grant?
+        if let id = GrantID(text) { grant = try await store.grant(id) }
+        if service.users == .everything { return grant }
+        // An operator must not learn which grants of others there are.
+        guard let grant, service.users.covers(grant.userID) else { throw APIError.foreignUser }
+        return grant
+    }
+
+    /// Returns the grant of the user with this id, otherwise those with this e-mail address.
+    private func grants(of user: String, visibleTo service: Service) async throws -> [Grant] {
+        let mayLookUp = service.users.covers(user)
+        if mayLookUp, let grant = try await store.grant(ofUser: user) { return [grant] }
+        var seen: [Grant] = []
+        if user.contains("@") {
+            seen = try await store.grants(ofEmail: user, atMost: Self.pageSize)
+                .filter { service.users.covers($0.userID) }
+        }
+        if seen.isEmpty, !mayLookUp { throw APIError.foreignUser }
+        return seen
+    }
+
+    private func userID(_ text: String) throws(CryptoError) -> String {
+        guard text.hasPrefix(Service.handlePrefix) else { return text }
+        return try services.user(ofHandle: text) ?? text
     }
 
     private func found(
         _ grant: Grant?,
-        _ text: String,
+        named text: String,
         for service: Service,
         presenting credential: Secret
     ) async throws -> Found<StatusPage.Lookup> {
-        guard let grant else { return ("not_found", nil, .unknownUser(text)) }
+        guard let grant else { return Found(outcome: "not_found", result: .unknownUser(text)) }
         let history = try await store.events(of: grant.id, atMost: Self.maximumHistory)
         let buttons = try SealedChange.all(of: grant, for: service, presenting: credential)
-        return ("found", grant.id, .found(grant, history: history, buttons: buttons))
+        return Found(
+            outcome: "found",
+            grant: grant.id,
+            result: .found(grant, history: history, buttons: buttons)
+        )
     }
 
     /// Returns a page of the grants of the operator's users.
@@ -71,7 +103,7 @@ struct UserLookup: Sendable {
             let fields = request.query.filter { !$0.value.isEmpty && $0.name != "limit" }
             let page = try GrantPageRequest(fields + [("limit", "\(Self.pageSize)")])
             let (grants, next) = try await page.page(of: store, for: service, at: now)
-            return ("listed", nil, .list(grants, filter: page.filter, next: next))
+            return Found(outcome: "listed", result: .list(grants, filter: page.filter, next: next))
         }
     }
 
@@ -79,17 +111,27 @@ struct UserLookup: Sendable {
     ///
     /// The page might be old: the transaction of the change first checks that the grant is still the one it showed.
     func change(_ request: ServerRequest, by administration: AdministrationHandler) async throws(APIError) -> GrantID {
-        let (service, change, user) = try await answer(request) { service -> Found<(Service, SealedChange, String)> in
+        let confirmed = try await answer(request) { service -> Found<ConfirmedChange> in
             try request.form.checkNames(["change"])
             let credential = try Self.credential(of: request)
-            let change = try request.form.only("change").flatMap { text in
-                try SealedChange(text, by: service, presenting: credential)
-            }
-            guard let change else { throw APIError.foreignForm }
+            guard let text = request.form.only("change"),
+                let change = try SealedChange(text, by: service, presenting: credential)
+            else { throw APIError.foreignForm }
             guard let grant = try await store.grant(change.grant) else { throw APIError.oldPage }
-            return ("confirmed", grant.id, (service, change, grant.userID))
+            return Found(
+                outcome: "confirmed",
+                grant: grant.id,
+                result: ConfirmedChange(service: service, change: change, user: grant.userID)
+            )
         }
-        _ = try await administration.perform(change.operation, request, user: user, by: service, checking: change.check)
+        let change = confirmed.change
+        _ = try await administration.perform(
+            change.operation,
+            request,
+            user: confirmed.user,
+            by: confirmed.service,
+            checking: change.check
+        )
         return change.grant
     }
 
@@ -118,82 +160,36 @@ struct UserLookup: Sendable {
             // A request to a database that does not answer would take seconds.
             guard database.problem == nil else { throw APIError.storeUnavailable }
             let found = try await read(service)
-            guard record(found.outcome, service, found.grant) else { throw APIError.lookupAuditUnavailable }
+            guard record(found.outcome, of: service, grant: found.grant) else { throw APIError.lookupAuditUnavailable }
             return found.result
         } catch {
             let refusal = APIError(internally: error)
             if refusal == .storeUnavailable {
                 log.diagnostics.warning("an operator could not be answered: the database failed", ["error": "\(error)"])
             }
-            record(refusal.code, service, nil)
+            record(refusal.code, of: service, grant: nil)
             throw refusal
         }
     }
 
     /// Writes the audit's line, and returns `false` if the line might be lost.
     @discardableResult
-    private func record(_ outcome: String, _ service: Service, _ grant: GrantID?) -> Bool {
-        log.metrics.record(.lookup(outcome, service, grant))
+    private func record(_ outcome: String, of service: Service, grant: GrantID?) -> Bool {
+        log.metrics.record(.lookup(outcome: outcome, by: service, grant: grant))
     }
 
     private func userText(in fields: [ServerRequest.Field]) throws(APIError) -> String {
         guard fields.count == 1, let user = fields.only("user") else {
             throw .invalidRequest("name one user or one grant, as in /users?user=alice")
         }
+        let isName = user.isUserID || user.hasPrefix(Service.handlePrefix)
         // Invalid UTF-8 is decoded as U+FFFD, and would name another user.
-        guard user.isUserID || user.hasPrefix(Service.handlePrefix), !user.unicodeScalars.contains("\u{fffd}") else {
+        guard isName, !user.unicodeScalars.contains("\u{fffd}") else {
             throw .invalidRequest(
                 "user must be 1 to \(String.maximumUserIDLength) bytes of UTF-8 without control characters"
             )
         }
         return user
-    }
-}
-
-/// A change of a grant that a button of the page stands for.
-///
-/// It is sealed with the operator's credential, so that no other site can make a form with it. The credential's hash
-/// would not do: whoever can read the services file has that.
-private struct SealedChange {
-    let operation: AdministrationHandler.Operation
-    let grant: GrantID
-    /// The grant's version that the operator saw.
-    private let version: String
-
-    /// Returns the texts of the buttons that make sense for a grant, for an operator who may manage it.
-    static func all(
-        of grant: Grant,
-        for service: Service,
-        presenting credential: Secret
-    ) throws -> [StatusPage.Change: String] {
-        guard service.isManager, grant.state != .disconnected else { return [:] }
-        return try StatusPage.Change.allCases.reduce(into: [:]) { buttons, change in
-            guard change == .disconnect || !grant.state.endsRefreshes else { return }
-            let sealed = try key(of: service, presenting: credential).seal("\(change.rawValue) \(grant.version)")
-            buttons[change] = Base64URL.encode(sealed)
-        }
-    }
-
-    /// Opens a text of the page, or returns `nil` for any other text.
-    init?(_ text: String, by service: Service, presenting credential: Secret) throws {
-        guard service.isManager, let sealed = Base64URL.decode(text[...]),
-            let parts = try Self.key(of: service, presenting: credential).open(sealed)?
-                .split(separator: " ", maxSplits: 1),
-            parts.count == 2,
-            let operation = AdministrationHandler.Operation(rawValue: String(parts[0])),
-            let grant = GrantID(String(parts[1].prefix { $0 != " " }))
-        else { return nil }
-        (self.operation, self.grant, version) = (operation, grant, String(parts[1]))
-    }
-
-    /// Throws if the user's stored grant is not as the operator saw it.
-    func check(_ stored: Grant?) throws {
-        guard stored?.version == version else { throw APIError.oldPage }
-    }
-
-    /// No service has a name with a space, so that a handle is never a change.
-    private static func key(of service: Service, presenting credential: Secret) -> TextSealingKey {
-        TextSealingKey(from: credential, owner: "changes by \(service.name)")
     }
 }
 
@@ -207,7 +203,7 @@ extension [ServerRequest.Field] {
 
 extension MetricsEvent {
     /// One user or list that an operator looked up on the status page, whatever the outcome.
-    static func lookup(_ outcome: String, _ service: Service, _ grant: GrantID?) -> MetricsEvent {
+    static func lookup(outcome: String, by service: Service, grant: GrantID?) -> MetricsEvent {
         MetricsEvent("lookup") { line in
             line.text("service", service.name, "the operator's service")
             line.text(

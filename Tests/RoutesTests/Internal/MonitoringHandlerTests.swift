@@ -74,8 +74,8 @@ struct MonitoringHandlerTests {
         observed.freeSpace = 0
         for (age, kinds) in [(30, ["disk_nearly_full", "client_fault"]), (31, ["client_fault"])] {
             observed.at = fixture.time.now + .seconds(-age)
-            #expect(handler.findings(of: process, observed)?.map(\.kind) == kinds)
-            #expect((handler.findings(of: ProcessStatus(), observed) == nil) == (age == 31))
+            #expect(handler.findings(of: process, snapshot: observed)?.map(\.kind) == kinds)
+            #expect((handler.findings(of: ProcessStatus(), snapshot: observed) == nil) == (age == 31))
         }
     }
 

@@ -70,7 +70,7 @@ struct PrometheusTests {
         let text = Self.full.text
         let lines = text.text.split(separator: "\n").map(String.init)
         let types = lines.filter { $0.hasPrefix("# TYPE ") }
-        #expect(types == text.metrics.map { "# TYPE \($0.name) \($0.kind)" }, "each family has a sample")
+        #expect(types == text.metrics.map { "# TYPE \($0.name) \($0.kind.rawValue)" }, "each family has a sample")
         let helps = lines.filter { $0.hasPrefix("# HELP ") }
         #expect(helps == text.metrics.map { "# HELP \($0.name) \($0.help)" })
         var current = ""
@@ -186,7 +186,10 @@ struct PrometheusPageTests {
     @Test("has a row of each metric, as the code makes it")
     func isCurrent() throws {
         let rows = PrometheusTests.full.text.metrics.map { metric in
-            ["`\(metric.name)`", metric.kind, metric.labels.map { "`\($0)`" }.joined(separator: ", "), metric.help]
+            [
+                "`\(metric.name)`", metric.kind.rawValue, metric.labels.map { "`\($0)`" }.joined(separator: ", "),
+                metric.help,
+            ]
         }
         let columns = ["metric", "type", "labels", "meaning"]
         let table = GeneratedPage.Table("Metrics", columns: columns, rows: rows)

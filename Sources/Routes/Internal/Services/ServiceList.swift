@@ -50,11 +50,11 @@ extension ServiceList {
         var names: [String: Int] = [:]
         for (index, entry) in entries.enumerated() {
             let place = "services[\(index)]"
-            let (hash, service) = try Self.service(entry, at: place)
+            let service = try Self.service(entry, at: place)
             if let other = names.updateValue(index, forKey: service.name) {
                 throw Self.mistake(at: "\(place).name", "is already the name of services[\(other)]")
             }
-            if let other = services.updateValue(service, forKey: hash) {
+            if let other = services.updateValue(service, forKey: service.credentialHash) {
                 let problem = "is the credential of services[\(names[other.name] ?? index)] too"
                 throw Self.mistake(at: "\(place).credential_sha256", problem)
             }
@@ -62,7 +62,7 @@ extension ServiceList {
         self.init(services: services)
     }
 
-    private static func service(_ entry: JSONValue, at place: String) throws(FormatError) -> ([UInt8], Service) {
+    private static func service(_ entry: JSONValue, at place: String) throws(FormatError) -> Service {
         let members = try members(
             of: entry,
             ["name", "credential_sha256", "users"],
@@ -72,40 +72,54 @@ extension ServiceList {
         guard let name = members["name"]?.string, name.isPlainID else {
             throw mistake(at: "\(place).name", ServiceCredential.nameRule)
         }
+        let credentialHash = try credentialHash(members, at: place)
+        let isOperator = try flag("operator", of: members, at: place)
+        let isManager = try flag("manage", of: members, at: place)
+        let mayLackTokens = isOperator || isManager
+        return Service(
+            name: name,
+            credentialHash: credentialHash,
+            scopes: try scopes(members, mayBeMissing: mayLackTokens, at: place),
+            users: try users(members, mayBePresent: !mayLackTokens, at: place),
+            isOperator: isOperator,
+            isManager: isManager
+        )
+    }
+
+    private static func credentialHash(
+        _ members: [String: JSONValue],
+        at place: String
+    ) throws(FormatError) -> [UInt8] {
         guard let digits = members["credential_sha256"]?.string, let hash = Hexadecimal.decode(digits),
             hash.count == 32
         else {
             let problem = "must be the SHA-256 of the credential as 64 lower-case hexadecimal digits"
             throw mistake(at: "\(place).credential_sha256", problem)
         }
-        let isOperator = try flag("operator", of: members, at: place)
-        let isManager = try flag("manage", of: members, at: place)
-        let scopes: Service.Allowance
+        return hash
+    }
+
+    private static func scopes(
+        _ members: [String: JSONValue],
+        mayBeMissing: Bool,
+        at place: String
+    ) throws(FormatError) -> Service.Allowance {
         if let value = members["scopes"] {
-            scopes = try allowance(value, at: "\(place).scopes") { ScopeName($0)?.canonical }
-        } else if isOperator || isManager {
-            scopes = .nothing
-        } else {
-            throw mistake(at: "\(place).scopes", "is missing")
+            return try allowance(value, at: "\(place).scopes") { ScopeName($0)?.canonical }
         }
-        let canBePresent = !isOperator && !isManager
-        let users: Service.Allowance
-        if canBePresent, members["users"] == .string("present") {
-            users = .present
-        } else {
-            users = try allowance(members["users"], orPresent: canBePresent, at: "\(place).users") {
-                $0.isEmpty ? nil : $0
-            }
+        guard mayBeMissing else { throw mistake(at: "\(place).scopes", "is missing") }
+        return .nothing
+    }
+
+    private static func users(
+        _ members: [String: JSONValue],
+        mayBePresent: Bool,
+        at place: String
+    ) throws(FormatError) -> Service.Allowance {
+        if mayBePresent, members["users"] == .string("present") { return .present }
+        return try allowance(members["users"], orPresent: mayBePresent, at: "\(place).users") {
+            $0.isEmpty ? nil : $0
         }
-        let service = Service(
-            name: name,
-            credentialHash: hash,
-            scopes: scopes,
-            users: users,
-            isOperator: isOperator,
-            isManager: isManager
-        )
-        return (hash, service)
     }
 
     private static func flag(
@@ -157,10 +171,10 @@ extension ServiceList {
         if values == [.string("*")] { return .everything }
         var names: Set<String> = []
         for (index, value) in values.enumerated() {
-            guard let text = value.string, text.utf8.count <= maximumValueLength, text != "*", let name = read(text)
-            else {
-                let problem = value.string == "*" ? "must be the only entry to mean all" : "is not a name"
-                throw mistake(at: "\(place)[\(index)]", problem)
+            let place = "\(place)[\(index)]"
+            if value == .string("*") { throw mistake(at: place, "must be the only entry to mean all") }
+            guard let text = value.string, text.utf8.count <= maximumValueLength, let name = read(text) else {
+                throw mistake(at: place, "is not a name")
             }
             names.insert(name)
         }

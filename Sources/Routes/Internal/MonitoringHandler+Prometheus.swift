@@ -1,0 +1,36 @@
+import Base
+import HTTPServer
+import Scheduler
+import Status
+import Telemetry
+
+extension MonitoringHandler {
+    /// Returns the metrics in Prometheus' text format.
+    func prometheus() async -> ServerResponse {
+        let clients = await engine.clientStatuses
+        let fresh: StatusSnapshot?
+        do {
+            fresh = try await lastSnapshot.value()
+        } catch {
+            // The response shows it: without grants, `refresh_worker_store_up` is 0.
+            fresh = nil
+        }
+        let process = await processStatus()
+        let latest = await latestSnapshot()
+        let report = PrometheusReport(
+            at: time.now,
+            version: version,
+            counters: counters.lifetime,
+            droppedLines: metrics.droppedLines,
+            inFlight: await engine.inFlight,
+            waiting: await engine.waiting,
+            grants: fresh?.countedGrants,
+            clients: clients,
+            commits: await engine.commitDurations,
+            notices: fresh?.notices,
+            findings: findings(of: process, snapshot: latest),
+            certificateExpiresAt: certificateExpiry()
+        )
+        return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
+    }
+}
