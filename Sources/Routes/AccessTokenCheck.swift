@@ -18,7 +18,7 @@ extension RouteDependencies {
     var acceptedClients: AcceptedClients { AcceptedClients(ids: clientIDs, serverID: exchanges?.client()?.id) }
 
     /// Returns the owner of an access token, by two requests to Google at once, under one deadline.
-    func identity(of accessToken: Secret) async throws(APIError) -> GoogleIdentity {
+    func identity(of accessToken: Secret) async throws(AppError) -> GoogleIdentity {
         let facts: TokenFacts
         do throws(LookupError) {
             facts = try await lookUp(accessToken).get()

@@ -16,6 +16,6 @@ extension StoreTransaction {
 
     private func refuse(_ accessToken: Secret, among issued: [IssuedTokens]) throws {
         let digest = IssuedTokens.digest(of: accessToken)
-        if issued.contains(where: { $0.contains(digest) }) { throw APIError.refusedByGoogle }
+        if issued.contains(where: { $0.contains(digest) }) { throw AppError.refusedByGoogle }
     }
 }

@@ -15,7 +15,7 @@ struct RequestBody: Sendable {
     private let members: [String: JSONValue]
 
     /// Reads an object from JSON, or the fields of a form if they are allowed.
-    init(_ request: ServerRequest, allowsForm: Bool = false) throws(APIError) {
+    init(_ request: ServerRequest, allowsForm: Bool = false) throws(AppError) {
         guard request.declaresBody else { throw .undeclaredBody }
         switch request.mediaType {
         case "application/json":
@@ -30,19 +30,19 @@ struct RequestBody: Sendable {
         }
     }
 
-    func text(_ name: String, limit: Int = maximumText) throws(APIError) -> String? {
+    func text(_ name: String, limit: Int = maximumText) throws(AppError) -> String? {
         guard let text = try string(name) else { return nil }
         guard text.utf8.count <= limit else { throw .invalidField(name, mustBe: "shorter") }
         return text
     }
 
     /// Returns a required token, whose form the caller checks.
-    func required(_ name: String) throws(APIError) -> String {
+    func required(_ name: String) throws(AppError) -> String {
         guard let text = try string(name) else { throw .missingField(name) }
         return text
     }
 
-    func token(_ name: String, limit: Int = Token.maximumLength) throws(APIError) -> Secret? {
+    func token(_ name: String, limit: Int = Token.maximumLength) throws(AppError) -> Secret? {
         guard let text = try string(name) else { return nil }
         guard Token.isWellFormed(text) else { throw .invalidField(name, mustBe: "a token of visible ASCII") }
         guard text.utf8.count <= limit else { throw .invalidField(name, mustBe: "shorter") }
@@ -50,7 +50,7 @@ struct RequestBody: Sendable {
     }
 
     /// Returns a number of seconds, from a number or a string of digits.
-    func seconds(_ name: String) throws(APIError) -> Duration? {
+    func seconds(_ name: String) throws(AppError) -> Duration? {
         let digits: String
         switch members[name] {
         case nil, .null, .string(""): return nil
@@ -64,7 +64,7 @@ struct RequestBody: Sendable {
     }
 
     /// Returns scopes separated by single spaces, from an array or from a text with spaces or commas.
-    func scopes(_ name: String) throws(APIError) -> String? {
+    func scopes(_ name: String) throws(AppError) -> String? {
         let texts: [String]
         switch members[name] {
         case nil, .null: return nil
@@ -81,7 +81,7 @@ struct RequestBody: Sendable {
         return scope.isEmpty ? nil : scope
     }
 
-    private func string(_ name: String) throws(APIError) -> String? {
+    private func string(_ name: String) throws(AppError) -> String? {
         switch members[name] {
         case nil, .null: return nil
         case .string(let text): return text.isEmpty ? nil : text

@@ -115,11 +115,11 @@ package struct PublicRoutes: Sendable {
 
     /// Returns the response to a request that the server itself refuses, in the form of its path's family.
     package static func response(toRefused refusal: RequestRefusal, path: String) -> ServerResponse {
-        response(APIError(publicly: refusal), to: path)
+        response(.refusedByServer(refusal), to: path)
     }
 
-    private static func response(_ error: APIError, to path: String) -> ServerResponse {
-        (path.hasPrefix("/api/") ? error.comprehensionResponse : error.payPulseResponse).secured
+    private static func response(_ error: AppError, to path: String) -> ServerResponse {
+        (path.hasPrefix("/api/") ? error.sessionResponse : error.mailConnectionResponse).secured
     }
 }
 
@@ -158,14 +158,14 @@ extension RouteDependencies {
     func route(
         _ method: String,
         _ pattern: String,
-        form: any KeyPath<APIError, ServerResponse> & Sendable,
+        form: any KeyPath<AppError, ServerResponse> & Sendable,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
         Route(method, pattern) { [log] request, _ in
             do {
                 return .respond(try await handler(request).secured)
             } catch {
-                let known = APIError(publicly: error)
+                let known = AppError(error)
                 if known == nil {
                     log.diagnostics.error("request failed", ["request": request.id, "error": "\(error)"])
                 }
@@ -207,7 +207,7 @@ package struct RequestBudgets: Sendable {
     }
 
     /// Counts a request that can cost a write to the store, and throws if its address has made too many.
-    func spendWrite(_ request: ServerRequest) throws(APIError) {
+    func spendWrite(_ request: ServerRequest) throws(AppError) {
         try Self.take(writes, request)
     }
 
@@ -231,13 +231,13 @@ package struct RequestBudgets: Sendable {
         }
     }
 
-    private static func take(_ budget: AddressBudget, _ request: ServerRequest) throws(APIError) {
+    private static func take(_ budget: AddressBudget, _ request: ServerRequest) throws(AppError) {
         if let wait = budget.take(address: request.clientAddress) { throw .tooManyRequests(retryAfter: wait) }
     }
 
     private static func isRefusal(_ error: any Error) -> Bool {
         // An honest phone might have kept a genuine token for too long.
-        guard let error = error as? APIError, error != .expiredToken else { return false }
-        return (400..<500).contains(error.status)
+        guard let error = error as? AppError, error != .expiredToken else { return false }
+        return (400..<500).contains(MailConnectionErrorForm(error).status)
     }
 }

@@ -56,7 +56,7 @@ extension FuzzTarget {
     private static func readClaims(_ input: [UInt8]) {
         guard let claims = JSONValue.object(in: input) else { return }
         do throws(CryptoError) { try TokenSigner.checkTimes(of: claims, at: now) } catch { return }
-        do throws(APIError) {
+        do throws(AppError) {
             let access = try AccessClaims(claims)
             require(access.userID.isUserID, "a user id is short and printable")
             require(

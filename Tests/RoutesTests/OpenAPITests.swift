@@ -39,20 +39,20 @@ struct OpenAPITests {
 
     // MARK: Statuses
 
-    private static let authentication: [APIError] = [
+    private static let authentication: [AppError] = [
         .missingToken, .invalidToken, .foreignToken, .expiredToken, .deletedUser, .inactiveUser,
         .keysUnavailable(retryAfter: .seconds(1)),
     ]
-    private static let body: [APIError] = [
+    private static let body: [AppError] = [
         .unsupportedMediaType, .unreadableBody, .missingField("name"), .invalidField("name", mustBe: "other"),
     ]
-    private static let neededBody: [APIError] = body + [.undeclaredBody]
-    private static let limited: [APIError] = [.tooManyRequests(retryAfter: .seconds(1))]
-    private static let refresh: [APIError] = neededBody + limited + [.invalidRefreshToken, .notMovedYet]
-    private static let logout: [APIError] = authentication + body + limited
-    private static let google: [APIError] = [.refusedByGoogle, .refusedIDToken, .googleUnreachable] + limited
-    private static let codes: [APIError] = [.refusedCode, .noServerClient, .codeOfOtherAccount, .stillConnecting]
-    private static let always: [APIError] = [.wrongMethod, .internalError]
+    private static let neededBody: [AppError] = body + [.undeclaredBody]
+    private static let limited: [AppError] = [.tooManyRequests(retryAfter: .seconds(1))]
+    private static let refresh: [AppError] = neededBody + limited + [.invalidRefreshToken, .notMovedYet]
+    private static let logout: [AppError] = authentication + body + limited
+    private static let google: [AppError] = [.refusedByGoogle, .refusedIDToken, .googleUnreachable] + limited
+    private static let codes: [AppError] = [.refusedCode, .noServerClient, .codeOfOtherAccount, .stillConnecting]
+    private static let always: [AppError] = [.wrongMethod, .internalError]
 
     @Test("describes each status of the PayPulse routes")
     func payPulse() {
@@ -65,7 +65,7 @@ struct OpenAPITests {
             let authentication = Self.authentication.filter { !(deletesUser && $0 == .deletedUser) }
             let errors =
                 authentication + (hasBody ? Self.neededBody + Self.google + Self.codes : Self.limited) + Self.always
-            expect(errors.map(\.payPulseResponse.status), describedFor: operation)
+            expect(errors.map(\.mailConnectionResponse.status), describedFor: operation)
         }
     }
 
@@ -73,8 +73,9 @@ struct OpenAPITests {
     func payPulseCodes() {
         let named = Set(description.lines.map { $0.drop { $0 == " " } })
         let errors = Self.authentication + Self.neededBody + Self.google + Self.codes + Self.always + [.unknownPath]
-        #expect(Set(errors.map(\.code)).count == 11)
-        for error in errors { #expect(named.contains("- \(error.code)")) }
+        let codes = Set(errors.map { MailConnectionErrorForm($0).code })
+        #expect(codes == Set(MailConnectionErrorForm.Code.allCases))
+        for code in codes { #expect(named.contains("- \(code.rawValue)")) }
     }
 
     @Test(
@@ -87,9 +88,9 @@ struct OpenAPITests {
             ("GET /api/auth/status", []),
         ]
     )
-    func comprehensionEngine(name: String, errors: [APIError]) throws {
+    func comprehensionEngine(name: String, errors: [AppError]) throws {
         let operation = try #require(description.operations.first { $0.name == name })
-        expect((errors + Self.always).map(\.comprehensionResponse.status), describedFor: operation)
+        expect((errors + Self.always).map(\.sessionResponse.status), describedFor: operation)
     }
 
     @Test("describes each status of token vending")
@@ -101,7 +102,7 @@ struct OpenAPITests {
         ]
         let operations = description.operations(tagged: "vending")
         #expect(operations.count == 2)
-        for operation in operations { expect([200, 405] + refusals.map(\.status), describedFor: operation) }
+        for operation in operations { expect([200, 405] + refusals.map(\.response.status), describedFor: operation) }
     }
 
     @Test("describes each status of administration")
@@ -115,7 +116,8 @@ struct OpenAPITests {
                 ["PUT ", "POST"].contains(operation.name.prefix(4)) ? [.keptEnded, .userWasDeleted] : []
             let isPut = operation.name.hasPrefix("PUT ")
             expect(
-                [200, 405] + (isPut ? [201] : missing.map(\.status)) + (refusals + kept).map(\.status),
+                [200, 405] + (isPut ? [201] : missing.map(\.response.status))
+                    + (refusals + kept).map(\.response.status),
                 describedFor: operation
             )
         }
@@ -129,7 +131,7 @@ struct OpenAPITests {
         ]
         let operations = description.operations(tagged: "oauth")
         #expect(operations.map(\.name) == ["POST \(TokenVendingHandler.tokenEndpointPath)"])
-        let statuses = (refusals + [.wrongInternalMethod]).map(\.oauthResponse.status)
+        let statuses = (refusals + [.wrongMethod]).map(\.oauthResponse.status)
         for operation in operations { expect([200] + statuses, describedFor: operation) }
     }
 

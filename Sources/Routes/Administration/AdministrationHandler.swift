@@ -197,7 +197,9 @@ struct AdministrationHandler: Sendable {
             return try GrantRetry.retry(grantOfUser: user, in: transaction, at: now)
         }
         guard let (grant, result) = outcome, grant.reason != .userDeleted else { throw APIError.noGrant }
-        if let problem = result.problem(of: grant) { throw APIError.notRetried(result, grant, problem) }
+        if let problem = result.problem(of: grant) {
+            throw APIError.notRetried(result, problem: problem, reason: grant.reason, since: grant.since)
+        }
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
             line.field("user_id", user)
             line.field("result", result.rawValue)
@@ -214,39 +216,6 @@ struct AdministrationHandler: Sendable {
             deletion.write(to: &line, ofUser: user, end)
         }
         return (response, deletion.grant)
-    }
-}
-
-/// The errors of administration that no other route has.
-extension APIError {
-    static let notManager = forbidden(
-        #"this service cannot manage grants: its entry in the services file needs "manage": true"#
-    )
-    static let unmanagedUser = forbidden(
-        #"this service cannot manage this user: see "users" of its entry in the services file"#
-    )
-    static let noUser = APIError(404, "not_found", "no such user is stored, or the user was deleted")
-    static let keptEnded = APIError(
-        409,
-        "ended",
-        "the user ended or changed the stored grant: kept, because the record does not have a newer refresh token"
-    )
-    static let userWasDeleted = APIError(
-        409,
-        "user_deleted",
-        "the user was deleted: not stored until every token that names the user has expired"
-    )
-    static let manageAuditUnavailable = temporary(
-        "audit_unavailable",
-        "the audit cannot be written now, and grants are not managed without it"
-    )
-
-    /// `problem` continues a sentence about the grant.
-    static func notRetried(_ result: GrantRetry, _ grant: Grant, _ problem: String) -> APIError {
-        var error = APIError(409, result.rawValue, "the grant \(problem)")
-        error.reason = grant.reason.rawValue
-        error.since = grant.since
-        return error
     }
 }
 

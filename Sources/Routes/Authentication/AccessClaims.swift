@@ -15,7 +15,7 @@ struct AccessClaims: Hashable, Sendable {
     private static let maximumText = 1024
 
     /// Reads the claims of a token of the shared secret: the worker's own, or the backend's.
-    init(_ claims: JSONValue, userClaim: String = AppTokens.usualUserClaim) throws(APIError) {
+    init(_ claims: JSONValue, userClaim: String = AppTokens.usualUserClaim) throws(AppError) {
         if let sessionID = try Self.sessionID(claims) {
             try self.init(claims, userID: claims.userID(of: AppTokens.usualUserClaim), sessionID: sessionID)
         } else {
@@ -26,11 +26,11 @@ struct AccessClaims: Hashable, Sendable {
     /// Reads the claims of a token that a login has signed.
     ///
     /// Its `sid` names a session of the login, not of the worker.
-    init(_ claims: JSONValue, ofLoginWith userClaim: String) throws(APIError) {
+    init(_ claims: JSONValue, ofLoginWith userClaim: String) throws(AppError) {
         try self.init(claims, userID: claims.userID(in: userClaim), sessionID: nil)
     }
 
-    private init(_ claims: JSONValue, userID: String, sessionID: SessionID?) throws(APIError) {
+    private init(_ claims: JSONValue, userID: String, sessionID: SessionID?) throws(AppError) {
         // A token without a type is an access token. A refresh token always has one.
         guard claims["type"] == nil || claims["type"] == .string("access") else { throw .invalidToken }
         self.userID = userID
@@ -42,7 +42,7 @@ struct AccessClaims: Hashable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    private static func sessionID(_ claims: JSONValue) throws(APIError) -> SessionID? {
+    private static func sessionID(_ claims: JSONValue) throws(AppError) -> SessionID? {
         guard let claim = claims["sid"] else { return nil }
         guard let text = claim.string, let id = SessionID(text: text) else { throw .invalidToken }
         return id
@@ -60,7 +60,7 @@ extension AccessClaims {
     ///
     /// A user who is not stored yet is created from the claims: PayPulse's login signs users up itself. A stored one is
     /// completed from them, such as one that an import of grants created.
-    func user(stored: User?, session: Session?, at now: Timestamp) throws(APIError) -> User {
+    func user(stored: User?, session: Session?, at now: Timestamp) throws(AppError) -> User {
         // A tombstone is kept until the last token that names the user has expired.
         if stored?.isDeleted == true { throw .deletedUser }
         guard sessionID == nil else { return try userOfSession(session, stored: stored, at: now) }
@@ -68,7 +68,7 @@ extension AccessClaims {
         return completed(stored ?? User(id: userID, createdAt: now), at: now)
     }
 
-    private func userOfSession(_ session: Session?, stored: User?, at now: Timestamp) throws(APIError) -> User {
+    private func userOfSession(_ session: Session?, stored: User?, at now: Timestamp) throws(AppError) -> User {
         guard let session, names(session), session.isLive(at: now) else { throw .invalidToken }
         // A correct store never keeps a session longer than its user.
         guard let stored else { throw .invalidToken }

@@ -38,7 +38,7 @@ package struct AppTokens: Sendable {
         self.time = time
     }
 
-    /// Returns the user of an access token, or throws an ``APIError`` or an error of the store.
+    /// Returns the user of an access token, or throws an ``AppError`` or an error of the store.
     func caller(presenting token: String) async throws -> AuthenticatedCaller {
         try await caller(with: try await claims(of: token))
     }
@@ -55,7 +55,7 @@ package struct AppTokens: Sendable {
     /// Returns the claims of an access token that is signed and valid now.
     ///
     /// The header only chooses between the shared secret and the key sets. There, the algorithm is that of the key.
-    func claims(of text: String) async throws(APIError) -> AccessClaims {
+    func claims(of text: String) async throws(AppError) -> AccessClaims {
         if !keySets.isEmpty, let token = Self.loginToken(text) {
             try await verify(token)
             try Self.translated { () throws(CryptoError) in try token.checkUse(at: time.now) }
@@ -98,7 +98,7 @@ package struct AppTokens: Sendable {
     }
 
     /// Throws unless a key with the token's `kid` has signed it.
-    private func verify(_ token: SignedToken) async throws(APIError) {
+    private func verify(_ token: SignedToken) async throws(AppError) {
         guard let id = token.keyID else { throw .invalidToken }
         // A token of one login waits neither for the keys of another, nor for newer ones.
         for keySet in keySets {
@@ -142,7 +142,7 @@ package struct AppTokens: Sendable {
     /// Throws if the token is of another issuer, or meant for another audience.
     ///
     /// Access tokens of Amazon Cognito have `client_id` and no `aud`.
-    private func checkTarget(_ claims: JSONValue) throws(APIError) {
+    private func checkTarget(_ claims: JSONValue) throws(AppError) {
         if let issuer, claims["iss"]?.string != issuer { throw .foreignToken }
         guard let audience else { return }
         switch claims["aud"] ?? claims["client_id"] {
@@ -152,7 +152,7 @@ package struct AppTokens: Sendable {
         }
     }
 
-    private static func translated<Result>(_ body: () throws(CryptoError) -> Result) throws(APIError) -> Result {
+    private static func translated<Result>(_ body: () throws(CryptoError) -> Result) throws(AppError) -> Result {
         do throws(CryptoError) {
             return try body()
         } catch .expired {

@@ -4,7 +4,7 @@ internal import Storage
 
 /// The authentication of callers by their access tokens.
 extension RouteDependencies {
-    /// Returns the caller of a request, or throws an ``APIError`` or an error of the store.
+    /// Returns the caller of a request, or throws an ``AppError`` or an error of the store.
     func caller(of request: ServerRequest) async throws -> AuthenticatedCaller {
         try await tokens.caller(presenting: try request.bearerToken())
     }
@@ -52,7 +52,7 @@ struct AuthenticatedCaller: Sendable {
 }
 
 extension ServerRequest {
-    func bearerToken() throws(APIError) -> String {
+    func bearerToken() throws(AppError) -> String {
         switch BearerToken(of: self) {
         case .missing: throw .missingToken
         case .malformed: throw .invalidToken

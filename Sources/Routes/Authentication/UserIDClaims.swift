@@ -3,7 +3,7 @@ internal import Base
 /// The id of a user in the claims of a token.
 extension JSONValue {
     /// Returns the user from `sub`, or from `user_id`, which PayPulse's login uses.
-    func userID() throws(APIError) -> String {
+    func userID() throws(AppError) -> String {
         let subject = try Self.userID(self["sub"])
         let user = try Self.userID(self["user_id"])
         guard let userID = subject ?? user else { throw .invalidToken }
@@ -13,12 +13,12 @@ extension JSONValue {
     }
 
     /// Returns the user from the configured claim of a token of the shared secret.
-    func userID(of claim: String) throws(APIError) -> String {
+    func userID(of claim: String) throws(AppError) -> String {
         claim == AppTokens.usualUserClaim ? try userID() : try userID(in: claim)
     }
 
     /// Returns the user from one claim.
-    func userID(in claim: String) throws(APIError) -> String {
+    func userID(in claim: String) throws(AppError) -> String {
         guard let userID = try Self.userID(self[claim]) else { throw .invalidToken }
         // An address that the user has only claimed names nobody.
         if claim == "email", emailIsVerified != true { throw .invalidToken }
@@ -39,7 +39,7 @@ extension JSONValue {
     ///
     /// A number is refused: `42`, `42.0` and `"42"` could be one user for the worker, and two for the login that signed
     /// the token.
-    private static func userID(_ value: JSONValue?) throws(APIError) -> String? {
+    private static func userID(_ value: JSONValue?) throws(AppError) -> String? {
         if value == nil || value == .null { return nil }
         guard let text = value?.string, text.isUserID else { throw .invalidToken }
         return text

@@ -128,14 +128,14 @@ package struct InternalRoutes: Sendable {
     package var router: Router {
         Router(
             routes,
-            unknownPath: { _ in APIError.unknownInternalPath.response },
-            wrongMethod: { request, _ in Self.response(.wrongInternalMethod, path: request.path) }
+            unknownPath: { _ in APIError.unknownPath.response },
+            wrongMethod: { request, _ in Self.response(.wrongMethod, path: request.path) }
         )
     }
 
     /// Returns the response to a request that the server itself refuses.
     package static func response(toRefused refusal: RequestRefusal, path: String) -> ServerResponse {
-        response(APIError(internally: refusal), path: path)
+        response(.refusedByServer(refusal), path: path)
     }
 
     private static func response(_ error: APIError, path: String) -> ServerResponse {

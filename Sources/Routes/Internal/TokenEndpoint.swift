@@ -68,14 +68,11 @@ extension TokenVendingHandler {
     private func presentUser(_ token: String) async throws -> String {
         do {
             return try await appTokens.caller(presenting: token).userID
-        } catch let error as APIError {
-            guard error.status == 503 else {
-                // RFC 8693, section 2.2.2. Not invalid_grant: the user's connection to Google is as before.
-                throw APIError.invalidRequest("the subject_token is refused: \(error.message)")
-            }
-            var unavailable = APIError.temporary("keys_unavailable", error.message)
-            unavailable.retryAfter = error.retryAfter
-            throw unavailable
+        } catch let error as AppError {
+            let problem = MailConnectionErrorForm(error).message
+            if case .keysUnavailable(let wait) = error { throw APIError.keysUnavailable(problem, wait: wait) }
+            // RFC 8693, section 2.2.2. Not invalid_grant: the user's connection to Google is as before.
+            throw APIError.invalidRequest("the subject_token is refused: \(problem)")
         }
     }
 
@@ -83,9 +80,8 @@ extension TokenVendingHandler {
     ///
     /// Libraries delete the connection after `invalid_grant`, so it must be final.
     private func orDoubt(_ error: APIError, about userID: String) async throws -> APIError {
-        guard GrantState(rawValue: error.code)?.endsRefreshes == true, let reason = error.reason,
-            let wait = try await provider.recallTimeLeft(ofUser: userID)
-        else { return error }
-        return .unavailable(reason: GrantReason(rawValue: reason).unconfirmed.rawValue, wait: wait)
+        guard case .mustAct(let state, let reason, _) = error, state.endsRefreshes else { return error }
+        guard let wait = try await provider.recallTimeLeft(ofUser: userID) else { return error }
+        return .unavailable(reason: reason.unconfirmed.rawValue, wait: wait)
     }
 }

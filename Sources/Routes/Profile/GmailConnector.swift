@@ -82,7 +82,7 @@ struct GmailConnector: Sendable {
         } catch .refused {
             return Grant.Owner()
         } catch .unavailable {
-            throw APIError.googleUnreachable
+            throw AppError.googleUnreachable
         }
     }
 
@@ -189,7 +189,7 @@ struct GmailConnector: Sendable {
             {
                 // The account is connected, which is what this device asked for.
                 guard stored.state.isConnected, !stored.owner.isOtherAccount(than: exchanged.owner) else {
-                    throw APIError.refusedCode
+                    throw AppError.refusedCode
                 }
                 return (stored, [])
             }

@@ -24,7 +24,7 @@ struct GmailTokens: Sendable {
     private static let maximumCode = 2048
     private static let maximumEmail = 255
 
-    init(_ request: ServerRequest) throws(APIError) {
+    init(_ request: ServerRequest) throws(AppError) {
         let body = try RequestBody(request, allowsForm: true)
         let accessToken = try body.required("access_token")
         refreshToken = try body.token("refresh_token")

@@ -27,7 +27,7 @@ extension RouteDependencies {
         _ pattern: String,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        route(method, pattern, form: \.payPulseResponse, handler)
+        route(method, pattern, form: \.mailConnectionResponse, handler)
     }
 
     // MARK: Handlers
@@ -155,7 +155,7 @@ extension RouteDependencies {
         try budgets.spendWrite(request)
         do {
             try await delete(request)
-        } catch let error as APIError where error == .deletedUser {
+        } catch let error as AppError where error == .deletedUser {
             // The token is valid and names a user who is already deleted.
         }
         return .success("User deleted successfully")

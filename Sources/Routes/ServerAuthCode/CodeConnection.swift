@@ -63,10 +63,10 @@ struct CodeConnection: Sendable {
         case .clientRefused(let reason):
             raiseAlarm("the server client \(client.id): check --server-client-id and its secret", because: reason)
             log("a server auth code could not be exchanged", because: reason)
-            return .failed(APIError.googleUnreachable)
+            return .failed(AppError.googleUnreachable)
         case .unavailable(let reason):
             log("a server auth code could not be exchanged", because: reason)
-            return .failed(APIError.googleUnreachable)
+            return .failed(AppError.googleUnreachable)
         }
     }
 
@@ -169,7 +169,7 @@ struct CodeConnection: Sendable {
                 let connected = try await connector(exchanged).store(lookedUp: owner)
                 exchanges.hold(nil, for: key)
                 return .stored(Self.connection(connected, by: exchanged))
-            } catch let error as APIError {
+            } catch let error as AppError {
                 // The user was deleted or signed out while the code was exchanged.
                 exchanges.hold(nil, for: key)
                 revocation.revoke(exchanged.refreshToken ?? exchanged.accessToken, ofAccount: identity.googleUserID)
@@ -180,7 +180,7 @@ struct CodeConnection: Sendable {
             do {
                 try await dependencies.time.sleep(for: pause)
             } catch {
-                return .failed(APIError.stillConnecting)
+                return .failed(AppError.stillConnecting)
             }
             pause = min(pause * 2, Self.maximumPause)
         }

@@ -62,7 +62,7 @@ struct CodeExchangeList {
         ofUser userID: String,
         account: String,
         at now: BootInstant
-    ) throws(APIError) -> Task<CodeExchanges.Outcome, Never>? {
+    ) throws(AppError) -> Task<CodeExchanges.Outcome, Never>? {
         entries = entries.filter { $0.value.isRemembered(at: now) }
         guard let entry = entries[key] else { return nil }
         // Another user's code is a stolen one, or belongs to someone who shares the phone.
@@ -72,7 +72,7 @@ struct CodeExchangeList {
     }
 
     /// Throws if no exchange can begin now.
-    func checkMayBegin() throws(APIError) {
+    func checkMayBegin() throws(AppError) {
         let inProgress = entries.values.count(where: \.isInProgress)
         guard !isStopping, inProgress < Self.maximumInProgress else { throw .stillConnecting }
     }

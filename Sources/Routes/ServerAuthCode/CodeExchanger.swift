@@ -11,7 +11,7 @@ extension RouteDependencies {
     ///
     /// Throws if no client for it is configured.
     var codeExchanger: CodeExchanger {
-        get throws(APIError) {
+        get throws(AppError) {
             guard let exchanges, let client = exchanges.client() else { throw .noServerClient }
             return CodeExchanger(exchanges: exchanges, client: client)
         }

@@ -18,7 +18,7 @@ package final class CodeExchanges: Sendable {
     enum Outcome: Sendable {
         case stored(Connection)
         /// The code is spent or useless, so a repetition gets the same error.
-        case refused(APIError)
+        case refused(AppError)
         /// The code might still be good, so a repetition is a new exchange.
         case failed(any Error)
 
@@ -74,7 +74,7 @@ package final class CodeExchanges: Sendable {
         exchange: @escaping @Sendable () async -> Outcome
     ) async throws -> Connection {
         let outcome = try begin(key, ofUser: userID, account: account, exchange: exchange)
-        guard await hasEnded(key) else { throw APIError.stillConnecting }
+        guard await hasEnded(key) else { throw AppError.stillConnecting }
         switch await outcome.value {
         case .stored(let connection): return connection
         case .refused(let error): throw error
@@ -87,9 +87,9 @@ package final class CodeExchanges: Sendable {
         ofUser userID: String,
         account: String,
         exchange: @escaping @Sendable () async -> Outcome
-    ) throws(APIError) -> Task<Outcome, Never> {
+    ) throws(AppError) -> Task<Outcome, Never> {
         let now = time.sinceBoot
-        return try list.withLock { (list) throws(APIError) -> Task<Outcome, Never> in
+        return try list.withLock { (list) throws(AppError) -> Task<Outcome, Never> in
             if let known = try list.known(key, ofUser: userID, account: account, at: now) { return known }
             try list.checkMayBegin()
             let outcome = Task {
@@ -206,31 +206,4 @@ package final class CodeExchanges: Sendable {
         }
         return unstored
     }
-}
-
-extension APIError {
-    /// The code is spent, has expired, or is of another client or user.
-    static let refusedCode = APIError(
-        400,
-        "INVALID_CODE",
-        "Google does not accept this server_auth_code: it can be used once, soon after the sign-in; sign in again"
-    )
-    /// No server client is configured.
-    static let noServerClient = APIError(
-        400,
-        "INVALID_CODE",
-        "This server takes no server_auth_code: it has no server client id"
-    )
-    /// The account of the code is not that of the access token.
-    static let codeOfOtherAccount = APIError(
-        400,
-        "INVALID_CREDENTIALS",
-        "The server_auth_code belongs to another Google account than the access_token"
-    )
-    /// The exchange has not ended yet, or too many others are in progress.
-    static let stillConnecting: APIError = {
-        var error = APIError(503, "DEPENDENCY_FAILURE", "The connection is not stored yet; send the same code again")
-        error.retryAfter = .seconds(5)
-        return error
-    }()
 }

@@ -16,7 +16,7 @@ extension RouteDependencies {
             try proof.check(in: transaction, owner: identity.owner, stored: stored, at: now)
             var user = stored ?? User(id: newUserID, createdAt: now)
             if stored == nil { user.isFromSignIn = true }
-            guard user.isActive else { throw APIError.inactiveUser }
+            guard user.isActive else { throw AppError.inactiveUser }
             user.signIn(as: identity.owner, picture: identity.picture, at: now)
             if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }
             let pair = try tokenPair(for: user, session: id, at: now)
@@ -45,7 +45,7 @@ extension RouteDependencies {
     /// The signature is checked before the family is read, so that a caller who only knows a family's id cannot end it.
     func rotateSession(_ presented: String) async throws -> SessionTokenPair {
         guard let claims = tokens.refreshClaims(of: presented) else {
-            throw APIError.invalidRefreshToken
+            throw AppError.invalidRefreshToken
         }
         let now = time.now
         if let pair = try await rotateWithoutWriting(claims, at: now) { return pair }
@@ -66,9 +66,9 @@ extension RouteDependencies {
                 "a spent refresh token was presented after its successor was used: the session has ended for all its devices",
                 claims.logFields
             )
-            throw APIError.invalidRefreshToken
+            throw AppError.invalidRefreshToken
         case .refused:
-            throw APIError.invalidRefreshToken
+            throw AppError.invalidRefreshToken
         }
     }
 
@@ -122,13 +122,13 @@ extension RouteDependencies {
         }
         // The session's user: an import might have joined the user that the token names with another one.
         guard let user = try await store.user(session.userID), user.mayHaveSessions, session.isLive(at: now) else {
-            throw APIError.invalidRefreshToken
+            throw AppError.invalidRefreshToken
         }
         let leaseTime = try await store.leaseTime()
         switch session.decide(presented: claims.hash, leaseTime: leaseTime, grace: sessionGrace) {
         case .reuse where session.userID != claims.userID:
             // A token that names another user belongs to the session only if its hash does.
-            throw APIError.invalidRefreshToken
+            throw AppError.invalidRefreshToken
         case .repeatCurrent(mustRecord: false):
             guard let sealed = session.successor else { return nil }
             return try vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
@@ -139,9 +139,9 @@ extension RouteDependencies {
 
     /// Throws unless a token without a stored session can begin one.
     private func checkFirstUse(of claims: RefreshClaims, at now: Timestamp) async throws {
-        guard mayBegin(claims, at: now) else { throw APIError.invalidRefreshToken }
-        guard let user = try await store.user(claims.userID) else { throw APIError.notMovedYet }
-        guard user.mayHaveSessions else { throw APIError.invalidRefreshToken }
+        guard mayBegin(claims, at: now) else { throw AppError.invalidRefreshToken }
+        guard let user = try await store.user(claims.userID) else { throw AppError.notMovedYet }
+        guard user.mayHaveSessions else { throw AppError.invalidRefreshToken }
     }
 
     /// Ends the family that an access token or a refresh token names.
@@ -165,7 +165,7 @@ extension RouteDependencies {
     private func end(_ id: SessionID, ofUser userID: String) async throws {
         guard let session = try await store.session(id) else { return }
         // A user who is gone was joined with the session's user.
-        if session.userID != userID, try await store.user(userID) != nil { throw APIError.invalidToken }
+        if session.userID != userID, try await store.user(userID) != nil { throw AppError.invalidToken }
         try await store.transact { try $0.endSession(id) }
     }
 

@@ -9,7 +9,7 @@ extension RouteDependencies {
     /// (https://developers.google.com/identity/sign-in/ios/backend-auth).
     ///
     /// The app passes the nonce that it gave to Google's SDK, if any.
-    func owner(ofIDToken text: String, nonce: String?) async throws(APIError) -> ProvenOwner {
+    func owner(ofIDToken text: String, nonce: String?) async throws(AppError) -> ProvenOwner {
         let token: SignedToken
         do throws(CryptoError) {
             token = try SignedToken(text)
@@ -26,7 +26,7 @@ extension RouteDependencies {
         return ProvenOwner(identity: identity, proof: .idToken(digest: token.digest, expiresAt: expiresAt))
     }
 
-    private func googleKey(of token: SignedToken) async throws(APIError) -> PublicKey? {
+    private func googleKey(of token: SignedToken) async throws(AppError) -> PublicKey? {
         guard let id = token.keyID else { return nil }
         do throws(KeySetCache.Unavailable) {
             return try await googleKeys.key(id: id).key

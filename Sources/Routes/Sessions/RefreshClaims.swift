@@ -38,7 +38,7 @@ struct RefreshClaims: Hashable, Sendable {
     }
 
     private static func formerUser(_ claims: JSONValue, userClaim: String) -> String? {
-        do throws(APIError) {
+        do throws(AppError) {
             return try claims.userID(of: userClaim)
         } catch {
             return nil

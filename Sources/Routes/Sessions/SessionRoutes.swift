@@ -23,7 +23,7 @@ extension RouteDependencies {
         _ pattern: String,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        route(method, pattern, form: \.comprehensionResponse, handler)
+        route(method, pattern, form: \.sessionResponse, handler)
     }
 
     // MARK: Handlers
@@ -45,7 +45,7 @@ extension RouteDependencies {
         }
         let text = try body.required("access_token")
         // A malformed token is refused without asking Google.
-        guard Token.isWellFormed(text) else { throw APIError.refusedByGoogle }
+        guard Token.isWellFormed(text) else { throw AppError.refusedByGoogle }
         let accessToken = Secret(text)
         return ProvenOwner(identity: try await identity(of: accessToken), proof: .accessToken(accessToken))
     }
@@ -62,7 +62,7 @@ extension RouteDependencies {
     }
 
     /// The token in the body comes first: an app without a valid access token has only a refresh token.
-    private static func tokenToEnd(_ request: ServerRequest) throws(APIError) -> String {
+    private static func tokenToEnd(_ request: ServerRequest) throws(AppError) -> String {
         if !request.body.isEmpty, let token = try RequestBody(request).text("refresh_token", limit: 8192) {
             return token
         }

@@ -21,7 +21,7 @@ extension RouteDependencies {
     ///
     /// The short-lived one names its family, so that it is refused once the family has ended. The other is valid for
     /// one use.
-    func tokenPair(for user: User, session: SessionID, at now: Timestamp) throws(APIError) -> SessionTokenPair {
+    func tokenPair(for user: User, session: SessionID, at now: Timestamp) throws(AppError) -> SessionTokenPair {
         // Without the secret, the routes that issue sessions do not exist.
         guard let signer = tokens.signer else { throw .unknownPath }
         func sign(type: String, email: String? = nil, lifetime: Duration) -> Secret {

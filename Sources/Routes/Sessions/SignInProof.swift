@@ -39,7 +39,7 @@ enum SignInProof: Sendable {
                 securityEvent: "id-token:\(Hexadecimal.encode(digest))",
                 at: recordedAt
             )
-            guard isFirst else { throw APIError.refusedIDToken }
+            guard isFirst else { throw AppError.refusedIDToken }
         }
     }
 }

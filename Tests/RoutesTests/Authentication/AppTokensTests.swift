@@ -227,14 +227,14 @@ struct AppTokensTests {
             let cancelled = Task { try await tokens.claims(of: unknown) }
             await server.waitForRequests(1)
             cancelled.cancel()
-            let error = await #expect(throws: APIError.self) { try await cancelled.value }
-            #expect(error?.response.status == 503)
+            let error = await #expect(throws: AppError.self) { try await cancelled.value }
+            #expect(error?.mailConnectionResponse.status == 503)
             gate.signal()
             _ = try await slow.key(id: "k9")
             time.advance(by: .seconds(60))
             gate.signal()
-            let refused = await #expect(throws: APIError.self) { try await tokens.claims(of: unknown) }
-            #expect(refused?.response.status == 401)
+            let refused = await #expect(throws: AppError.self) { try await tokens.claims(of: unknown) }
+            #expect(refused?.mailConnectionResponse.status == 401)
         }
     }
 

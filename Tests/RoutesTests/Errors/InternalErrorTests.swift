@@ -269,6 +269,30 @@ struct InternalErrorTests {
                 """#
         ),
         Example(
+            error: .keysUnavailable("The keys cannot be fetched", wait: .seconds(7)),
+            response: #"""
+                503
+                Cache-Control: no-store
+                Retry-After: 7
+                {"error":"keys_unavailable","message":"The keys cannot be fetched"}
+                """#,
+            oauth: #"""
+                503
+                Cache-Control: no-store
+                Pragma: no-cache
+                Retry-After: 7
+                {"error":"temporarily_unavailable","error_description":"The keys cannot be fetched"}
+                """#
+        ),
+        Example(
+            error: .notRetried(.ended, problem: "is disconnected", reason: .invalidGrant, since: at),
+            response: #"""
+                409
+                Cache-Control: no-store
+                {"error":"ended","message":"the grant is disconnected","reason":"invalid_grant","since":"2025-06-15T15:06:40Z"}
+                """#
+        ),
+        Example(
             error: .unreadableToken,
             response: #"""
                 500
@@ -336,7 +360,7 @@ struct InternalErrorTests {
                 """#
         ),
         Example(
-            error: .unknownInternalPath,
+            error: .unknownPath,
             response: #"""
                 404
                 Cache-Control: no-store
@@ -344,7 +368,7 @@ struct InternalErrorTests {
                 """#
         ),
         Example(
-            error: .wrongInternalMethod,
+            error: .wrongMethod,
             response: #"""
                 405
                 Cache-Control: no-store
@@ -366,7 +390,7 @@ struct InternalErrorTests {
                 """#
         ),
         Example(
-            error: APIError(internally: RequestRefusal.bodyTooLarge),
+            error: .refusedByServer(.bodyTooLarge),
             response: #"""
                 413
                 Cache-Control: no-store
@@ -380,7 +404,7 @@ struct InternalErrorTests {
                 """#
         ),
         Example(
-            error: APIError(internally: RequestRefusal.outOfMemory),
+            error: .refusedByServer(.outOfMemory),
             response: #"""
                 503
                 Cache-Control: no-store

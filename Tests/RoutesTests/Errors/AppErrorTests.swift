@@ -7,30 +7,30 @@ import Testing
 
 /// An error, and the responses to it that the app gets on the routes of each family.
 private struct Example: CustomTestStringConvertible, Sendable {
-    let error: APIError
-    let payPulse: String
-    let comprehension: String
+    let error: AppError
+    let mailConnection: String
+    let session: String
 
-    var testDescription: String { payPulse }
+    var testDescription: String { mailConnection }
 }
 
-@Suite("An error of the public listener")
-struct PublicErrorTests {
+@Suite("An error of the app's routes")
+struct AppErrorTests {
     @Test("has one form on the mail connection's routes, and another on the session routes", arguments: examples)
     private func forms(_ example: Example) {
-        #expect(example.error.payPulseResponse.written == example.payPulse)
-        #expect(example.error.comprehensionResponse.written == example.comprehension)
+        #expect(example.error.mailConnectionResponse.written == example.mailConnection)
+        #expect(example.error.sessionResponse.written == example.session)
     }
 
     private static let examples: [Example] = [
         Example(
             error: .missingToken,
-            payPulse: #"""
+            mailConnection: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"INVALID_CREDENTIALS","message":"Authorization with a bearer token is required"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"detail":"Could not validate credentials"}
@@ -38,12 +38,12 @@ struct PublicErrorTests {
         ),
         Example(
             error: .invalidToken,
-            payPulse: #"""
+            mailConnection: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"INVALID_TOKEN","message":"The token is not valid"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"detail":"Could not validate credentials"}
@@ -51,12 +51,12 @@ struct PublicErrorTests {
         ),
         Example(
             error: .expiredToken,
-            payPulse: #"""
+            mailConnection: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"TOKEN_EXPIRED","message":"The token has expired"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"detail":"Could not validate credentials"}
@@ -64,12 +64,12 @@ struct PublicErrorTests {
         ),
         Example(
             error: .foreignToken,
-            payPulse: #"""
+            mailConnection: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"INVALID_TOKEN","message":"The token is of another issuer or for another audience"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"detail":"Could not validate credentials"}
@@ -77,12 +77,12 @@ struct PublicErrorTests {
         ),
         Example(
             error: .keysUnavailable(retryAfter: .seconds(7)),
-            payPulse: #"""
+            mailConnection: #"""
                 503
                 Retry-After: 7
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"The keys of the app's login cannot be fetched; try again"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 503
                 Retry-After: 7
                 {"detail":"The keys of the app's login cannot be fetched; try again"}
@@ -90,11 +90,11 @@ struct PublicErrorTests {
         ),
         Example(
             error: .deletedUser,
-            payPulse: #"""
+            mailConnection: #"""
                 404
                 {"error":{"code":"USER_NOT_FOUND","message":"There is no such user"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"detail":"Could not validate credentials"}
@@ -102,12 +102,12 @@ struct PublicErrorTests {
         ),
         Example(
             error: .inactiveUser,
-            payPulse: #"""
+            mailConnection: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"INVALID_CREDENTIALS","message":"The user is not active"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"detail":"Could not validate credentials"}
@@ -115,12 +115,12 @@ struct PublicErrorTests {
         ),
         Example(
             error: .invalidRefreshToken,
-            payPulse: #"""
+            mailConnection: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"INVALID_TOKEN","message":"Invalid refresh token"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"detail":"Invalid refresh token"}
@@ -128,12 +128,12 @@ struct PublicErrorTests {
         ),
         Example(
             error: .notMovedYet,
-            payPulse: #"""
+            mailConnection: #"""
                 503
                 Refresh-Worker-User: not-moved
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"The user is not moved yet; try again"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 503
                 Refresh-Worker-User: not-moved
                 Retry-After: 60
@@ -142,78 +142,78 @@ struct PublicErrorTests {
         ),
         Example(
             error: .refusedByGoogle,
-            payPulse: #"""
+            mailConnection: #"""
                 400
                 {"error":{"code":"INVALID_CREDENTIALS","message":"Google does not accept this access token for this app"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 400
                 {"detail":"Invalid Google access token"}
                 """#
         ),
         Example(
             error: .refusedIDToken,
-            payPulse: #"""
+            mailConnection: #"""
                 400
                 {"error":{"code":"INVALID_CREDENTIALS","message":"The ID token is not valid for this app, or was used before"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 400
                 {"detail":"Invalid Google ID token"}
                 """#
         ),
         Example(
             error: .googleUnreachable,
-            payPulse: #"""
+            mailConnection: #"""
                 502
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"Google cannot be reached; try again"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 502
                 {"detail":"Google cannot be reached; try again"}
                 """#
         ),
         Example(
             error: .refusedCode,
-            payPulse: #"""
+            mailConnection: #"""
                 400
                 {"error":{"code":"INVALID_CODE","message":"Google does not accept this server_auth_code: it can be used once, soon after the sign-in; sign in again"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 400
                 {"detail":"Google does not accept this server_auth_code: it can be used once, soon after the sign-in; sign in again"}
                 """#
         ),
         Example(
             error: .noServerClient,
-            payPulse: #"""
+            mailConnection: #"""
                 400
                 {"error":{"code":"INVALID_CODE","message":"This server takes no server_auth_code: it has no server client id"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 400
                 {"detail":"This server takes no server_auth_code: it has no server client id"}
                 """#
         ),
         Example(
             error: .codeOfOtherAccount,
-            payPulse: #"""
+            mailConnection: #"""
                 400
                 {"error":{"code":"INVALID_CREDENTIALS","message":"The server_auth_code belongs to another Google account than the access_token"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 400
                 {"detail":"The server_auth_code belongs to another Google account than the access_token"}
                 """#
         ),
         Example(
             error: .stillConnecting,
-            payPulse: #"""
+            mailConnection: #"""
                 503
                 Retry-After: 5
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"The connection is not stored yet; send the same code again"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 503
                 Retry-After: 5
                 {"detail":"The connection is not stored yet; send the same code again"}
@@ -221,67 +221,67 @@ struct PublicErrorTests {
         ),
         Example(
             error: .undeclaredBody,
-            payPulse: #"""
+            mailConnection: #"""
                 411
                 {"error":{"code":"INVALID_JSON","message":"A body is required, and its Content-Length"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 411
                 {"detail":"A body is required, and its Content-Length"}
                 """#
         ),
         Example(
             error: .unsupportedMediaType,
-            payPulse: #"""
+            mailConnection: #"""
                 415
                 {"error":{"code":"INVALID_JSON","message":"The body must be application/json or application/x-www-form-urlencoded"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 415
                 {"detail":"The body must be application/json"}
                 """#
         ),
         Example(
             error: .unreadableBody,
-            payPulse: #"""
+            mailConnection: #"""
                 400
                 {"error":{"code":"INVALID_JSON","message":"The body is not a JSON object"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 400
                 {"detail":"The body is not a JSON object"}
                 """#
         ),
         Example(
             error: .missingField("access_token"),
-            payPulse: #"""
+            mailConnection: #"""
                 400
                 {"error":{"code":"MISSING_FIELDS","message":"access_token is required"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 400
                 {"detail":"access_token is required"}
                 """#
         ),
         Example(
             error: .invalidField("expires_in", mustBe: "a number of seconds"),
-            payPulse: #"""
+            mailConnection: #"""
                 400
                 {"error":{"code":"INVALID_JSON","message":"expires_in must be a number of seconds"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 400
                 {"detail":"expires_in must be a number of seconds"}
                 """#
         ),
         Example(
             error: .tooManyRequests(retryAfter: .milliseconds(1500)),
-            payPulse: #"""
+            mailConnection: #"""
                 429
                 Retry-After: 2
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"Too many requests; try again later"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 429
                 Retry-After: 2
                 {"detail":"Too many requests; try again later"}
@@ -289,55 +289,55 @@ struct PublicErrorTests {
         ),
         Example(
             error: .unknownPath,
-            payPulse: #"""
+            mailConnection: #"""
                 404
                 {"error":{"code":"NOT_FOUND","message":"There is no such route"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 404
                 {"detail":"Not Found"}
                 """#
         ),
         Example(
             error: .wrongMethod,
-            payPulse: #"""
+            mailConnection: #"""
                 405
                 {"error":{"code":"METHOD_NOT_ALLOWED","message":"The route does not accept this method"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 405
                 {"detail":"Method Not Allowed"}
                 """#
         ),
         Example(
             error: .internalError,
-            payPulse: #"""
+            mailConnection: #"""
                 500
                 {"error":{"code":"INTERNAL_SERVER_ERROR","message":"The server could not do this; try again"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 500
                 {"detail":"Internal Server Error"}
                 """#
         ),
         Example(
-            error: APIError(publicly: RequestRefusal.bodyTooLarge),
-            payPulse: #"""
+            error: .refusedByServer(.bodyTooLarge),
+            mailConnection: #"""
                 413
                 {"error":{"code":"INVALID_JSON","message":"The body is too large"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 413
                 {"detail":"The body is too large"}
                 """#
         ),
         Example(
-            error: APIError(publicly: RequestRefusal.outOfMemory),
-            payPulse: #"""
+            error: .refusedByServer(.outOfMemory),
+            mailConnection: #"""
                 503
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"Too many requests at once, try again later"}}
                 """#,
-            comprehension: #"""
+            session: #"""
                 503
                 Retry-After: 60
                 {"detail":"Too many requests at once, try again later"}
