@@ -118,7 +118,7 @@ extension FuzzTarget {
     private static func readTokenForm(_ input: [UInt8]) {
         let type: ServerRequest.Field = ("Content-Type", "application/x-www-form-urlencoded")
         let request = request(headers: [type], body: input)
-        do throws(APIError) {
+        do throws(ServiceError) {
             let form = try TokenEndpointForm(request)
             if let login = try form.login(request) {
                 require(!login.name.isEmpty && !login.credential.isEmpty, "a login is complete")

@@ -95,7 +95,7 @@ struct OpenAPITests {
 
     @Test("describes each status of token vending")
     func vending() {
-        let refusals: [APIError] = [
+        let refusals: [ServiceError] = [
             .invalidRequest("why"), .unauthorized, .forbiddenUser, .missingScopes(["openid"]), .noGrant,
             .mustAct(state: .disconnected, reason: .none, since: Timestamp(milliseconds: 0)),
             .unavailable(reason: "timeout", wait: .seconds(1)), .storeUnavailable, .auditUnavailable, .unreadableToken,
@@ -107,12 +107,12 @@ struct OpenAPITests {
 
     @Test("describes each status of administration")
     func administration() {
-        let refusals: [APIError] = [.invalidRequest("why"), .unauthorized, .notManager, .manageAuditUnavailable]
+        let refusals: [ServiceError] = [.invalidRequest("why"), .unauthorized, .notManager, .manageAuditUnavailable]
         let operations = description.operations(tagged: "administration")
         #expect(operations.count == 6)
         for operation in operations {
-            let missing: [APIError] = operation.name == "GET /v1/grants" ? [] : [.noGrant]
-            let kept: [APIError] =
+            let missing: [ServiceError] = operation.name == "GET /v1/grants" ? [] : [.noGrant]
+            let kept: [ServiceError] =
                 ["PUT ", "POST"].contains(operation.name.prefix(4)) ? [.keptEnded, .userWasDeleted] : []
             let isPut = operation.name.hasPrefix("PUT ")
             expect(
@@ -125,7 +125,7 @@ struct OpenAPITests {
 
     @Test("describes each status of the token endpoint")
     func tokenEndpoint() {
-        let refusals: [APIError] = [
+        let refusals: [ServiceError] = [
             .invalidRequest("why"), .unsupportedGrantType, .invalidTarget, .unauthorized, .forbiddenUser,
             .missingScopes(["openid"]), .noGrant, .unreadableToken, .auditUnavailable,
         ]

@@ -44,7 +44,7 @@ struct AdministrationHandler: Sendable {
     static func routes(_ handler: AdministrationHandler?) -> [Route] {
         Operation.routes.map { method, path, operation in
             Route(method, path) { request, values in
-                guard let handler else { return .respond(APIError.noServices.response) }
+                guard let handler else { return .respond(ServiceError.noServices.response) }
                 let user = operation == .list ? nil : values["user_id"]
                 return .respond(await handler.answer(operation, request, user: user))
             }
@@ -57,9 +57,9 @@ struct AdministrationHandler: Sendable {
                 "refused to manage grants: the credential is missing or unknown",
                 ["from": request.peerAddress]
             )
-            return APIError.unauthorized.response
+            return ServiceError.unauthorized.response
         }
-        do throws(APIError) {
+        do throws(ServiceError) {
             return try await perform(operation, request, user: user, by: service)
         } catch {
             return error.response
@@ -75,25 +75,25 @@ struct AdministrationHandler: Sendable {
         user: String?,
         by service: Service,
         checking check: @escaping GrantCheck = { _ in }
-    ) async throws(APIError) -> ServerResponse {
+    ) async throws(ServiceError) -> ServerResponse {
         var grant: GrantID?
         do {
-            guard service.isManager else { throw APIError.notManager }
+            guard service.isManager else { throw ServiceError.notManager }
             // Before the store is read, so that a service does not learn anything about other users.
             if let user {
                 try Self.check(user, for: service)
                 try request.query.checkNames([])
             }
             // A request to a database that does not answer would take seconds.
-            guard database.problem == nil else { throw APIError.storeUnavailable }
+            guard database.problem == nil else { throw ServiceError.storeUnavailable }
             let stored: Grant? = if let user { try await database.store.grant(ofUser: user) } else { nil }
             grant = stored?.id
-            guard record(operation, "allowed", service, grant) else { throw APIError.manageAuditUnavailable }
+            guard record(operation, "allowed", service, grant) else { throw ServiceError.manageAuditUnavailable }
             guard let user else { return try await list(GrantPageRequest(request.query), for: service) }
             let change: Change
             switch operation {
             case .list, .show:
-                guard let stored else { throw APIError.noGrant }
+                guard let stored else { throw ServiceError.noGrant }
                 return .object(headers: [ServerResponse.noStore]) { stored.writeWithWarnings(to: &$0, at: time.now) }
             case .put: change = try await put(request.body, for: user, by: service)
             case .disconnect: change = try await disconnect(user, check)
@@ -107,7 +107,7 @@ struct AdministrationHandler: Sendable {
             _ = record(operation, "done", service, change.grant?.id ?? grant)
             return change.response
         } catch {
-            let refusal = APIError(internally: error)
+            let refusal = ServiceError(causedBy: error)
             if refusal == .storeUnavailable {
                 log.diagnostics.warning("grants could not be managed: the database failed", ["error": "\(error)"])
             }
@@ -116,7 +116,7 @@ struct AdministrationHandler: Sendable {
         }
     }
 
-    private static func check(_ user: String, for service: Service) throws(APIError) {
+    private static func check(_ user: String, for service: Service) throws(ServiceError) {
         do throws(InputError) {
             _ = try RecordFields.checked(userID: user)
         } catch {
@@ -154,7 +154,7 @@ struct AdministrationHandler: Sendable {
                 throw InputError("user_id names another user than the path")
             }
         } catch {
-            throw APIError.invalidRequest(error.message)
+            throw ServiceError.invalidRequest(error.message)
         }
         // A claimed account would be compared with those of users whom the service may not manage. The first refresh
         // learns the real one.
@@ -164,8 +164,8 @@ struct AdministrationHandler: Sendable {
         let writer = ImportedGrantWriter(store: store, vault: vault, time: time, random: random, existing: .replace)
         let result: String
         switch try await writer.store([imported]).first {
-        case .keptEnded: throw APIError.keptEnded
-        case .refused: throw APIError.userWasDeleted
+        case .keptEnded: throw ServiceError.keptEnded
+        case .refused: throw ServiceError.userWasDeleted
         case .stored: result = "added"
         case .kept: result = "kept"
         case .replaced, nil: result = "replaced"
@@ -185,7 +185,7 @@ struct AdministrationHandler: Sendable {
             try check(transaction.grant(ofUser: user))
             return try GrantEnding.end(grantOfUser: user, in: transaction, at: now)
         }
-        guard let ending else { throw APIError.noGrant }
+        guard let ending else { throw ServiceError.noGrant }
         let end = ending.plannedEnd
         return (.object(headers: [ServerResponse.noStore]) { end.write(to: &$0, ofUser: user) }, ending.grant)
     }
@@ -196,9 +196,9 @@ struct AdministrationHandler: Sendable {
             try check(transaction.grant(ofUser: user))
             return try GrantRetry.retry(grantOfUser: user, in: transaction, at: now)
         }
-        guard let (grant, result) = outcome, grant.reason != .userDeleted else { throw APIError.noGrant }
+        guard let (grant, result) = outcome, grant.reason != .userDeleted else { throw ServiceError.noGrant }
         if let problem = result.problem(of: grant) {
-            throw APIError.notRetried(result, problem: problem, reason: grant.reason, since: grant.since)
+            throw ServiceError.notRetried(result, problem: problem, reason: grant.reason, since: grant.since)
         }
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
             line.field("user_id", user)
@@ -210,7 +210,7 @@ struct AdministrationHandler: Sendable {
     private func delete(_ user: String) async throws -> Change {
         let now = time.now
         let deletion = try await database.store.transact { try AccountDeletion.delete(user: user, in: $0, at: now) }
-        guard let deletion else { throw APIError.noUser }
+        guard let deletion else { throw ServiceError.noUser }
         let end = deletion.plannedEnd
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
             deletion.write(to: &line, ofUser: user, end)

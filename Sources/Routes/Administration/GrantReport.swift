@@ -94,14 +94,14 @@ struct GrantPageRequest: Sendable {
     /// The grants that one request reads to find those that fit, so that a rare reason among millions takes seconds.
     private static let maximumRead = 20_000
 
-    private static let foreignPage = APIError.invalidRequest("after must be the next of another page")
+    private static let foreignPage = ServiceError.invalidRequest("after must be the next of another page")
 
     let filter: GrantFilter
     private let limit: Int
     /// The `next` of the page before.
     private let after: String?
 
-    init(_ query: [ServerRequest.Field]) throws(APIError) {
+    init(_ query: [ServerRequest.Field]) throws(ServiceError) {
         try query.checkNames(Self.names)
         filter = GrantFilter(
             state: try Self.value("state", in: query, mustBe: "a state of a grant") { GrantState(rawValue: $0) },
@@ -125,7 +125,7 @@ struct GrantPageRequest: Sendable {
         in query: [ServerRequest.Field],
         mustBe requirement: String,
         _ read: (String) -> Value?
-    ) throws(APIError) -> Value? {
+    ) throws(ServiceError) -> Value? {
         let texts = query.filter { $0.name == name }.map(\.value)
         guard let text = texts.first else { return nil }
         guard texts.count == 1, let value = read(text) else {
@@ -180,7 +180,7 @@ extension [ServerRequest.Field] {
     /// Throws if a field has another name: a misspelt filter would list every grant.
     ///
     /// The error does not repeat the name, which can be anything.
-    func checkNames(_ names: [String]) throws(APIError) {
+    func checkNames(_ names: [String]) throws(ServiceError) {
         guard !allSatisfy({ names.contains($0.name) }) else { return }
         let known = names.isEmpty ? "none" : names.joined(separator: ", ")
         throw .invalidRequest("the query or form has an unknown name. Known here: \(known)")

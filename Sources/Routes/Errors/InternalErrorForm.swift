@@ -23,7 +23,7 @@ struct InternalErrorForm: Hashable, Sendable {
 
     private static func temporary(_ code: String, message: String) -> Self { Self(503, code: code, message: message) }
 
-    init(_ error: APIError) {
+    init(_ error: ServiceError) {
         self =
             switch error {
             // Any request.
@@ -172,7 +172,7 @@ struct InternalErrorForm: Hashable, Sendable {
     }
 }
 
-extension APIError {
+extension ServiceError {
     /// The code that services and the audit get.
     var code: String { InternalErrorForm(self).code }
 

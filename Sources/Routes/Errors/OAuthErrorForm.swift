@@ -19,7 +19,7 @@ struct OAuthErrorForm: Hashable, Sendable {
         self.description = description
     }
 
-    init(_ error: APIError) {
+    init(_ error: ServiceError) {
         let form = InternalErrorForm(error)
         self =
             switch error {
@@ -68,7 +68,7 @@ struct OAuthErrorForm: Hashable, Sendable {
     }
 }
 
-extension APIError {
+extension ServiceError {
     /// The headers that RFC 6749 requires of every response of the token endpoint.
     static let oauthHeaders: [ServerRequest.Field] = [ServerResponse.noStore, ("Pragma", "no-cache")]
 

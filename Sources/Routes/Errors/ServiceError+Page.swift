@@ -1,7 +1,7 @@
 internal import HTTPServer
 
 /// The errors of the status page, as a text for people.
-extension APIError {
+extension ServiceError {
     var pageResponse: ServerResponse {
         let form = InternalErrorForm(self)
         var response = ServerResponse.text("\(form.message)\n", status: form.status)

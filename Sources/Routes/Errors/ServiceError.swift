@@ -6,7 +6,7 @@ internal import Storage
 /// An error of a route of the internal listener: what a service, an operator or a monitor gets.
 ///
 /// It has three forms: ``InternalErrorForm``, ``OAuthErrorForm`` at the token endpoint, and a text on the status page.
-enum APIError: Error, Hashable, Sendable {
+enum ServiceError: Error, Hashable, Sendable {
     /// The wait before the next try if the cause does not determine one: shorter than most outages, and long enough to
     /// prevent a busy loop.
     private static let defaultWait: Duration = .seconds(5)
@@ -44,7 +44,7 @@ enum APIError: Error, Hashable, Sendable {
     /// The user, or an administrator, must act first.
     case mustAct(state: GrantState, reason: GrantReason, since: Timestamp)
     /// No valid token is stored, and Google cannot be reached, refuses for now, or has just been asked.
-    case unavailable(reason: String, wait: Duration = APIError.defaultWait)
+    case unavailable(reason: String, wait: Duration = ServiceError.defaultWait)
     /// The keys that verify the user's token cannot be fetched.
     case keysUnavailable(String, wait: Duration)
     /// The key ring does not open the stored token.
@@ -75,9 +75,9 @@ enum APIError: Error, Hashable, Sendable {
     case notRetried(GrantRetry, problem: String, reason: GrantReason, since: Timestamp)
 
     /// Makes the error for one that a request failed because of.
-    init(internally error: any Error) {
+    init(causedBy error: any Error) {
         switch error {
-        case let error as APIError: self = error
+        case let error as ServiceError: self = error
         case VendingError.unknownUser: self = .noGrant
         case VendingError.refused(_, .userDeleted, _): self = .noGrant
         case VendingError.refused(let state, let reason, let since):

@@ -39,7 +39,7 @@ package struct InternalRoutes: Sendable {
 
     /// What the token endpoint accepts, for libraries that look it up (RFC 8414).
     private func metadata(for request: ServerRequest) -> ServerResponse {
-        guard vending != nil else { return APIError.noServices.response }
+        guard vending != nil else { return ServiceError.noServices.response }
         let issuer = issuer(for: request)
         return .object(headers: [ServerResponse.noStore]) { line in
             line.field("issuer", issuer)
@@ -75,16 +75,16 @@ package struct InternalRoutes: Sendable {
                     return .respond(response)
                 },
                 handler: { [vending] request, values in
-                    guard let vending else { return .respond(APIError.noServices.response) }
+                    guard let vending else { return .respond(ServiceError.noServices.response) }
                     return .respond(await vending.token(for: request, userID: values["user_id"]))
                 }
             ),
             Route("POST", "\(path)/refresh") { [vending] request, values in
-                guard let vending else { return .respond(APIError.noServices.response) }
+                guard let vending else { return .respond(ServiceError.noServices.response) }
                 return .respond(await vending.renewedToken(for: request, userID: values["user_id"]))
             },
             Route("POST", TokenVendingHandler.tokenEndpointPath) { [vending] request, _ in
-                guard let vending else { return .respond(APIError.noServices.oauthResponse) }
+                guard let vending else { return .respond(ServiceError.noServices.oauthResponse) }
                 return .respond(await vending.tokenEndpointResponse(to: request))
             },
         ]
@@ -111,11 +111,11 @@ package struct InternalRoutes: Sendable {
     }
 
     private func status(for request: ServerRequest) async -> ServerResponse {
-        maySeeDetails(request) ? await monitoring.status() : APIError.unauthorized.response
+        maySeeDetails(request) ? await monitoring.status() : ServiceError.unauthorized.response
     }
 
     private func metrics() async -> ServerResponse {
-        if exposure == .network(servesMetrics: false) { return APIError.metricsOff.response }
+        if exposure == .network(servesMetrics: false) { return ServiceError.metricsOff.response }
         return await monitoring.prometheus()
     }
 
@@ -128,7 +128,7 @@ package struct InternalRoutes: Sendable {
     package var router: Router {
         Router(
             routes,
-            unknownPath: { _ in APIError.unknownPath.response },
+            unknownPath: { _ in ServiceError.unknownPath.response },
             wrongMethod: { request, _ in Self.response(.wrongMethod, path: request.path) }
         )
     }
@@ -138,7 +138,7 @@ package struct InternalRoutes: Sendable {
         response(.refusedByServer(refusal), path: path)
     }
 
-    private static func response(_ error: APIError, path: String) -> ServerResponse {
+    private static func response(_ error: ServiceError, path: String) -> ServerResponse {
         path == TokenVendingHandler.tokenEndpointPath ? error.oauthResponse : error.response
     }
 }

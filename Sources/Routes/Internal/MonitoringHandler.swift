@@ -181,7 +181,7 @@ package struct MonitoringHandler: Sendable {
             let snapshot = try await observe(await processStatus(), true)
             return .json(snapshot.json.bytes, headers: [ServerResponse.noStore])
         } catch {
-            return APIError.storeUnavailable.response
+            return ServiceError.storeUnavailable.response
         }
     }
 

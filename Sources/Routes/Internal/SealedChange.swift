@@ -44,7 +44,7 @@ struct SealedChange {
 
     /// Throws if the user's stored grant is not as the operator saw it.
     func check(_ stored: Grant?) throws {
-        guard stored?.version == version else { throw APIError.oldPage }
+        guard stored?.version == version else { throw ServiceError.oldPage }
     }
 
     /// No service has a name with a space, so that a handle is never a change.

@@ -41,13 +41,13 @@ extension InternalRoutes {
     }
 
     private func page(for request: ServerRequest) async -> ServerResponse {
-        guard maySeeDetails(request) else { return APIError.noLogin.pageResponse }
+        guard maySeeDetails(request) else { return ServiceError.noLogin.pageResponse }
         return await monitoring.page()
     }
 
     private func list(for request: ServerRequest) async -> ServerResponse {
-        guard let lookup else { return APIError.noOperators.pageResponse }
-        do throws(APIError) {
+        guard let lookup else { return ServiceError.noOperators.pageResponse }
+        do throws(ServiceError) {
             try Self.refuseOtherSites(request)
             return await monitoring.page(showing: try await lookup.list(request, at: monitoring.time.now))
         } catch {
@@ -57,14 +57,14 @@ extension InternalRoutes {
 
     /// The form sends a body, because an address would have the user's id or e-mail address, and proxies log addresses.
     private func user(for request: ServerRequest) async -> ServerResponse {
-        guard let lookup, let administration else { return APIError.noOperators.pageResponse }
-        do throws(APIError) {
+        guard let lookup, let administration else { return ServiceError.noOperators.pageResponse }
+        do throws(ServiceError) {
             try Self.refuseOtherSites(request)
             guard request.method == "POST", request.form.contains(where: { $0.name == "change" }) else {
                 return await monitoring.page(showing: try await lookup.user(request))
             }
             // Browsers say so if another site makes the request, for which they add the credential too.
-            if let site = request.header("sec-fetch-site"), site != "same-origin" { throw APIError.foreignForm }
+            if let site = request.header("sec-fetch-site"), site != "same-origin" { throw ServiceError.foreignForm }
             let grant = try await lookup.change(request, by: administration)
             // So that a reload does not repeat the change.
             let location = ("Location", "users?grant=\(grant)")
@@ -78,7 +78,7 @@ extension InternalRoutes {
     ///
     /// The browser adds the operator's credential, and each look-up makes a line in the audit. Links and forms that the
     /// operator follows are allowed. A page cannot change these headers (https://www.w3.org/TR/fetch-metadata/).
-    private static func refuseOtherSites(_ request: ServerRequest) throws(APIError) {
+    private static func refuseOtherSites(_ request: ServerRequest) throws(ServiceError) {
         guard request.header("sec-fetch-site") == "cross-site" else { return }
         guard request.header("sec-fetch-mode") == "navigate" else { throw .foreignPage }
         if let destination = request.header("sec-fetch-dest"), destination != "document" { throw .foreignPage }

@@ -16,7 +16,7 @@ extension TokenVendingHandler {
         let start = time.sinceBoot
         let form: TokenEndpointForm
         let login: TokenEndpointLogin?
-        do throws(APIError) {
+        do throws(ServiceError) {
             form = try TokenEndpointForm(request)
             login = try form.login(request)
         } catch {
@@ -47,7 +47,7 @@ extension TokenVendingHandler {
         do {
             return try await token(of: userID, demands: request.demands, for: service, audit: &audit)
         } catch {
-            throw try await orDoubt(APIError(internally: error), about: userID)
+            throw try await orDoubt(ServiceError(causedBy: error), about: userID)
         }
     }
 
@@ -55,7 +55,7 @@ extension TokenVendingHandler {
     ///
     /// The scope is every scope that the user has granted, or requests-oauthlib refuses the token.
     private func response(with token: VendedToken, grantType: TokenEndpointRequest.GrantType?) -> ServerResponse {
-        .object(headers: APIError.oauthHeaders) { line in
+        .object(headers: ServiceError.oauthHeaders) { line in
             line.field("access_token", token.accessToken.reveal())
             if grantType == .tokenExchange { line.field("issued_token_type", TokenEndpointRequest.accessTokenType) }
             line.field("token_type", token.type)
@@ -70,16 +70,16 @@ extension TokenVendingHandler {
             return try await appTokens.caller(presenting: token).userID
         } catch let error as AppError {
             let problem = MailConnectionErrorForm(error).message
-            if case .keysUnavailable(let wait) = error { throw APIError.keysUnavailable(problem, wait: wait) }
+            if case .keysUnavailable(let wait) = error { throw ServiceError.keysUnavailable(problem, wait: wait) }
             // RFC 8693, section 2.2.2. Not invalid_grant: the user's connection to Google is as before.
-            throw APIError.invalidRequest("the subject_token is refused: \(problem)")
+            throw ServiceError.invalidRequest("the subject_token is refused: \(problem)")
         }
     }
 
     /// Returns the error for now, instead of the end of a grant that the worker itself can still undo.
     ///
     /// Libraries delete the connection after `invalid_grant`, so it must be final.
-    private func orDoubt(_ error: APIError, about userID: String) async throws -> APIError {
+    private func orDoubt(_ error: ServiceError, about userID: String) async throws -> ServiceError {
         guard case .mustAct(let state, let reason, _) = error, state.endsRefreshes else { return error }
         guard let wait = try await provider.recallTimeLeft(ofUser: userID) else { return error }
         return .unavailable(reason: reason.unconfirmed.rawValue, wait: wait)

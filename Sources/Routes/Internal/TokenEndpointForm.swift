@@ -19,7 +19,7 @@ struct TokenEndpointForm: Sendable {
 
     private let values: [String: String]
 
-    init(_ request: ServerRequest) throws(APIError) {
+    init(_ request: ServerRequest) throws(ServiceError) {
         guard request.query.isEmpty else { throw .invalidRequest("parameters belong in the body, not in the URL") }
         guard request.mediaType == Self.contentType else {
             throw .invalidRequest("the Content-Type must be \(Self.contentType)")
@@ -65,7 +65,7 @@ extension TokenEndpointForm {
     /// not complete.
     ///
     /// A request with both is refused, because choosing one would be arbitrary.
-    func login(_ request: ServerRequest) throws(APIError) -> TokenEndpointLogin? {
+    func login(_ request: ServerRequest) throws(ServiceError) -> TokenEndpointLogin? {
         let clientID = self["client_id"]
         let secret = self["client_secret"]
         guard request.header("Authorization") != nil else {

@@ -29,7 +29,7 @@ struct TokenEndpointRequest: Sendable {
     let presentsToken: Bool
     let demands: TokenVendingRequest
 
-    init(_ form: TokenEndpointForm, from service: Service) throws(APIError) {
+    init(_ form: TokenEndpointForm, from service: Service) throws(ServiceError) {
         guard let name = form["grant_type"] else { throw .invalidRequest("grant_type is missing") }
         guard let grantType = GrantType(rawValue: name) else { throw .unsupportedGrantType }
         self.grantType = grantType
@@ -47,14 +47,14 @@ struct TokenEndpointRequest: Sendable {
         demands = try TokenVendingRequest(scope: form["scope"], minimumLife: Self.minimumLife)
     }
 
-    private static func required(_ parameter: String, in form: TokenEndpointForm) throws(APIError) -> String {
+    private static func required(_ parameter: String, in form: TokenEndpointForm) throws(ServiceError) -> String {
         guard let subject = form[parameter] else {
             throw .invalidRequest("\(parameter) is missing: the id of a user, a handle, or a user's token")
         }
         return subject
     }
 
-    private static func checkExchange(_ form: TokenEndpointForm) throws(APIError) {
+    private static func checkExchange(_ form: TokenEndpointForm) throws(ServiceError) {
         guard [refreshTokenType, accessTokenType, jwtType].contains(form["subject_token_type"]) else {
             throw .invalidRequest("subject_token_type must be \(refreshTokenType), \(accessTokenType) or \(jwtType)")
         }
@@ -71,13 +71,13 @@ struct TokenEndpointRequest: Sendable {
     ///
     /// A handle that does not open is not answered like a user who is gone: the service's credential was replaced, and
     /// the user is as before.
-    private static func userID(_ subject: String, for service: Service) throws(APIError) -> String {
+    private static func userID(_ subject: String, for service: Service) throws(ServiceError) -> String {
         guard subject.hasPrefix(Service.handlePrefix) else { return subject }
         do {
             if let userID = try service.userID(ofHandle: subject) { return userID }
         } catch {
             // libcrypto failed, and the handle might be good: the library must try again.
-            throw APIError(internally: error)
+            throw ServiceError(causedBy: error)
         }
         throw .invalidRequest("the handle was made for another service, or with a former credential")
     }

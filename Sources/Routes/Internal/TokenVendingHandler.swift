@@ -89,7 +89,7 @@ struct TokenVendingHandler: Sendable {
         userID: String,
         for service: Service,
         audit: inout Audit
-    ) throws(APIError) {
+    ) throws(ServiceError) {
         audit.scopes = demands.scopes
         // Before the store is read, so that a service does not learn anything about other users.
         let refusal = service.refusal(forUser: userID, isPresent: audit.isPresent, scopes: demands.scopes)
@@ -101,7 +101,7 @@ struct TokenVendingHandler: Sendable {
         _ stored: Grant?,
         demands: TokenVendingRequest,
         audit: inout Audit
-    ) throws(APIError) -> Grant {
+    ) throws(ServiceError) -> Grant {
         guard let grant = stored, grant.reason != .userDeleted else { throw .noGrant }
         audit.grant = grant.id
         guard grant.state.isConnected else {
@@ -132,16 +132,16 @@ struct TokenVendingHandler: Sendable {
         forced: Bool,
         since start: BootInstant,
         _ body: (inout Audit) async throws -> VendedToken
-    ) async -> Result<VendedToken, APIError> {
+    ) async -> Result<VendedToken, ServiceError> {
         var audit = Audit()
         do {
             let token = try await body(&audit)
             // The refresh might have narrowed the grant.
             let missing = ScopeName.missing(audit.scopes, in: token.scope)
-            guard missing.isEmpty else { throw APIError.missingScopes(missing) }
+            guard missing.isEmpty else { throw ServiceError.missingScopes(missing) }
             return deliver(token, to: service, audit: audit, forced: forced, since: start)
         } catch {
-            let refusal = APIError(internally: error)
+            let refusal = ServiceError(causedBy: error)
             if refusal == .storeUnavailable {
                 log.diagnostics.warning("a token could not be vended: the database failed", ["error": "\(error)"])
             }
@@ -157,7 +157,7 @@ struct TokenVendingHandler: Sendable {
         audit: Audit,
         forced: Bool,
         since start: BootInstant
-    ) -> Result<VendedToken, APIError> {
+    ) -> Result<VendedToken, ServiceError> {
         let outcome = token.vendingOutcome
         guard record(outcome, of: service, audit: audit, forced: forced) else {
             return .failure(refused(.auditUnavailable, by: service, since: start))
@@ -167,7 +167,7 @@ struct TokenVendingHandler: Sendable {
     }
 
     /// Counts a request without a known credential, and returns the error for it.
-    func refusedStranger(_ request: ServerRequest, since start: BootInstant) -> APIError {
+    func refusedStranger(_ request: ServerRequest, since start: BootInstant) -> ServiceError {
         log.diagnostics.info(
             "refused a request for a token: its credential is missing or unknown",
             ["from": request.peerAddress]
@@ -189,7 +189,7 @@ struct TokenVendingHandler: Sendable {
     }
 
     /// Counts a refusal, and returns it.
-    func refused(_ refusal: APIError, by service: Service? = nil, since start: BootInstant) -> APIError {
+    func refused(_ refusal: ServiceError, by service: Service? = nil, since start: BootInstant) -> ServiceError {
         log.counters.lifetime.recordVend(
             outcome: refusal.code,
             of: service?.name,
@@ -199,7 +199,7 @@ struct TokenVendingHandler: Sendable {
         return refusal
     }
 
-    private func response(to result: Result<VendedToken, APIError>) -> ServerResponse {
+    private func response(to result: Result<VendedToken, ServiceError>) -> ServerResponse {
         switch result {
         case .success(let token): .object(headers: [ServerResponse.noStore]) { token.write(to: &$0, at: time.now) }
         case .failure(let refusal): refusal.response

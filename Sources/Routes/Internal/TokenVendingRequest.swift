@@ -14,18 +14,18 @@ struct TokenVendingRequest: Sendable {
     let scopes: [ScopeName]
 
     /// Parses `min_ttl` and `scope` of a query.
-    init(_ query: [ServerRequest.Field]) throws(APIError) {
+    init(_ query: [ServerRequest.Field]) throws(ServiceError) {
         minimumLife = try Self.minimumLife(in: query)
         scopes = try Self.scopes(in: query.filter { $0.name == "scope" }.map(\.value))
     }
 
     /// Parses scopes that are separated by spaces.
-    init(scope: String?, minimumLife: Duration) throws(APIError) {
+    init(scope: String?, minimumLife: Duration) throws(ServiceError) {
         self.minimumLife = minimumLife
         scopes = try Self.scopes(in: [scope].compactMap(\.self))
     }
 
-    private static func minimumLife(in query: [ServerRequest.Field]) throws(APIError) -> Duration {
+    private static func minimumLife(in query: [ServerRequest.Field]) throws(ServiceError) -> Duration {
         let values = query.filter { $0.name == "min_ttl" }.map(\.value)
         if values.isEmpty { return .seconds(defaultMinimumLife) }
         guard values.count == 1, let seconds = wholeSeconds(values[0]), seconds <= maximumMinimumLife else {
@@ -39,7 +39,7 @@ struct TokenVendingRequest: Sendable {
         return Int(text)
     }
 
-    private static func scopes(in texts: [String]) throws(APIError) -> [ScopeName] {
+    private static func scopes(in texts: [String]) throws(ServiceError) -> [ScopeName] {
         var scopes: [ScopeName] = []
         var length = 0
         for text in texts {
@@ -58,7 +58,7 @@ struct TokenVendingRequest: Sendable {
     }
 
     /// Parses the rejected token from a body.
-    static func rejectedToken(in body: [UInt8]) throws(APIError) -> Secret {
+    static func rejectedToken(in body: [UInt8]) throws(ServiceError) -> Secret {
         guard let token = Token.required(JSONValue.object(in: body)?["access_token"]) else {
             throw .invalidRequest("the body must be a JSON object with the access_token that Google rejected")
         }

@@ -37,7 +37,7 @@ struct UserLookup: Sendable {
     }
 
     /// Returns the user that a request names by id, e-mail address, handle, or the id of the grant.
-    func user(_ request: ServerRequest) async throws(APIError) -> StatusPage.Lookup {
+    func user(_ request: ServerRequest) async throws(ServiceError) -> StatusPage.Lookup {
         try await answer(request) { service in
             let credential = try Self.credential(of: request)
             let fields = request.method == "POST" ? request.form : request.query
@@ -58,7 +58,7 @@ struct UserLookup: Sendable {
         if let id = GrantID(text) { grant = try await store.grant(id) }
         if service.users == .everything { return grant }
         // An operator must not learn which grants of others there are.
-        guard let grant, service.users.covers(grant.userID) else { throw APIError.foreignUser }
+        guard let grant, service.users.covers(grant.userID) else { throw ServiceError.foreignUser }
         return grant
     }
 
@@ -71,7 +71,7 @@ struct UserLookup: Sendable {
             seen = try await store.grants(ofEmail: user, atMost: Self.pageSize)
                 .filter { service.users.covers($0.userID) }
         }
-        if seen.isEmpty, !mayLookUp { throw APIError.foreignUser }
+        if seen.isEmpty, !mayLookUp { throw ServiceError.foreignUser }
         return seen
     }
 
@@ -97,7 +97,7 @@ struct UserLookup: Sendable {
     }
 
     /// Returns a page of the grants of the operator's users.
-    func list(_ request: ServerRequest, at now: Timestamp) async throws(APIError) -> StatusPage.Lookup {
+    func list(_ request: ServerRequest, at now: Timestamp) async throws(ServiceError) -> StatusPage.Lookup {
         try await answer(request) { service in
             // A form sends the fields that are left empty too.
             let fields = request.query.filter { !$0.value.isEmpty && $0.name != "limit" }
@@ -110,14 +110,16 @@ struct UserLookup: Sendable {
     /// Performs the change that an operator confirmed on the page, and returns the grant.
     ///
     /// The page might be old: the transaction of the change first checks that the grant is still the one it showed.
-    func change(_ request: ServerRequest, by administration: AdministrationHandler) async throws(APIError) -> GrantID {
+    func change(_ request: ServerRequest, by administration: AdministrationHandler) async throws(ServiceError)
+        -> GrantID
+    {
         let confirmed = try await answer(request) { service -> Found<ConfirmedChange> in
             try request.form.checkNames(["change"])
             let credential = try Self.credential(of: request)
             guard let text = request.form.only("change"),
                 let change = try SealedChange(text, by: service, presenting: credential)
-            else { throw APIError.foreignForm }
-            guard let grant = try await store.grant(change.grant) else { throw APIError.oldPage }
+            else { throw ServiceError.foreignForm }
+            guard let grant = try await store.grant(change.grant) else { throw ServiceError.oldPage }
             return Found(
                 outcome: "confirmed",
                 grant: grant.id,
@@ -136,7 +138,7 @@ struct UserLookup: Sendable {
     }
 
     /// The credential that seals the changes on the operator's page.
-    private static func credential(of request: ServerRequest) throws(APIError) -> Secret {
+    private static func credential(of request: ServerRequest) throws(ServiceError) -> Secret {
         guard let credential = request.serviceCredential else { throw .foreignForm }
         return credential
     }
@@ -147,7 +149,7 @@ struct UserLookup: Sendable {
     private func answer<Result>(
         _ request: ServerRequest,
         _ read: (Service) async throws -> Found<Result>
-    ) async throws(APIError) -> Result {
+    ) async throws(ServiceError) -> Result {
         guard let service = services.service(authenticating: request) else {
             log.diagnostics.info(
                 "refused an operator's request: the credential is missing or unknown",
@@ -156,14 +158,16 @@ struct UserLookup: Sendable {
             throw .noLogin
         }
         do {
-            guard service.isOperator else { throw APIError.notOperator }
+            guard service.isOperator else { throw ServiceError.notOperator }
             // A request to a database that does not answer would take seconds.
-            guard database.problem == nil else { throw APIError.storeUnavailable }
+            guard database.problem == nil else { throw ServiceError.storeUnavailable }
             let found = try await read(service)
-            guard record(found.outcome, of: service, grant: found.grant) else { throw APIError.lookupAuditUnavailable }
+            guard record(found.outcome, of: service, grant: found.grant) else {
+                throw ServiceError.lookupAuditUnavailable
+            }
             return found.result
         } catch {
-            let refusal = APIError(internally: error)
+            let refusal = ServiceError(causedBy: error)
             if refusal == .storeUnavailable {
                 log.diagnostics.warning("an operator could not be answered: the database failed", ["error": "\(error)"])
             }
@@ -178,7 +182,7 @@ struct UserLookup: Sendable {
         log.metrics.record(.lookup(outcome: outcome, by: service, grant: grant))
     }
 
-    private func userText(in fields: [ServerRequest.Field]) throws(APIError) -> String {
+    private func userText(in fields: [ServerRequest.Field]) throws(ServiceError) -> String {
         guard fields.count == 1, let user = fields.only("user") else {
             throw .invalidRequest("name one user or one grant, as in /users?user=alice")
         }

@@ -83,7 +83,7 @@ struct PresentUserTests {
             query: [("user", "u/1")],
             headers: [("Authorization", bearer)]
         )
-        await #expect(throws: APIError.notOperator) { try await lookup.user(request) }
+        await #expect(throws: ServiceError.notOperator) { try await lookup.user(request) }
     }
 
     @Test("is told that a subject token is refused, and not that the user is gone")

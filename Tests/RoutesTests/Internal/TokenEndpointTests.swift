@@ -257,7 +257,7 @@ struct TokenEndpointTests {
 
     @Test("says 503 of a suspended grant, because the block may be lifted")
     func suspended() {
-        let error = APIError.mustAct(
+        let error = ServiceError.mustAct(
             state: .suspended,
             reason: GrantReason(rawValue: "admin_policy_enforced"),
             since: Timestamp(milliseconds: 0)
@@ -336,7 +336,7 @@ struct TokenEndpointTests {
 
     @Test("gives each error a code of the RFC and a description that the RFC permits")
     func forms() {
-        let errors: [APIError] = [
+        let errors: [ServiceError] = [
             .invalidRequest("why"), .unsupportedGrantType, .invalidTarget, .unauthorized, .forbiddenUser,
             .forbiddenScopes, .unnamedScopes, .noGrant, .missingScopes(["openid"]),
             .mustAct(state: .reauthRequired, reason: .none, since: Timestamp(milliseconds: 0)),
@@ -347,7 +347,7 @@ struct TokenEndpointTests {
             let response = ParsedResponse(error.oauthResponse)
             #expect(response.status != 503 || response.header("Retry-After") != nil)
             let isGone = response["error"]?.string == "invalid_grant"
-            #expect(isGone == [APIError.noGrant, errors[9]].contains(error))
+            #expect(isGone == [ServiceError.noGrant, errors[9]].contains(error))
             let isPermitted = response.description.utf8.allSatisfy {
                 (0x20...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c
             }

@@ -48,7 +48,7 @@ extension Service {
     /// a service requests. The service must request some, so that the audit shows the purpose of the token.
     ///
     /// The user is present if the request has the user's own token.
-    func refusal(forUser userID: String, isPresent: Bool = false, scopes requested: [ScopeName]) -> APIError? {
+    func refusal(forUser userID: String, isPresent: Bool = false, scopes requested: [ScopeName]) -> ServiceError? {
         if scopes == .nothing { return .forbiddenTokens }
         if users == .present {
             if !isPresent { return .absentUser }

@@ -7,7 +7,7 @@ import Testing
 
 /// An error, and the responses to it on the internal routes, at the token endpoint, and as a page.
 private struct Example: CustomTestStringConvertible, Sendable {
-    let error: APIError
+    let error: ServiceError
     let response: String
     /// `nil` for an error that the token endpoint does not have.
     var oauth: String?
@@ -17,8 +17,8 @@ private struct Example: CustomTestStringConvertible, Sendable {
     var testDescription: String { response }
 }
 
-@Suite("An error of the internal listener")
-struct InternalErrorTests {
+@Suite("An error of the internal routes")
+struct ServiceErrorTests {
     @Test("has a form on its routes, one at the token endpoint, and one on the status page", arguments: examples)
     private func forms(_ example: Example) {
         #expect(example.error.response.written == example.response)
