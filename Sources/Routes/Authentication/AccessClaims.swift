@@ -58,7 +58,7 @@ struct AccessClaims: Hashable, Sendable {
 extension AccessClaims {
     /// Decides from the stored data whether the token is accepted, and returns its user as it should be stored.
     ///
-    /// A user who is not stored yet is created from the claims: PayPulse's login signs users up itself. A stored one is
+    /// A user who is not stored yet is created from the claims: the backend's own login signs users up. A stored one is
     /// completed from them, such as one that an import of grants created.
     func user(stored: User?, session: Session?, at now: Timestamp) throws(AppError) -> User {
         // A tombstone is kept until the last token that names the user has expired.

@@ -2,23 +2,6 @@ internal import Base
 internal import HTTPServer
 internal import Storage
 
-/// The authentication of callers by their access tokens.
-extension RouteDependencies {
-    /// Returns the caller of a request, or throws an ``AppError`` or an error of the store.
-    func caller(of request: ServerRequest) async throws -> AuthenticatedCaller {
-        try await tokens.caller(presenting: try request.bearerToken())
-    }
-
-    /// Returns the user of a request, and stores a user who is not stored yet.
-    func user(of request: ServerRequest) async throws -> User {
-        let caller = try await caller(of: request)
-        if let user = caller.storedUser { return user }
-        try budgets.spendWrite(request)
-        let now = time.now
-        return try await store.transact { try caller.storeUser(in: $0, at: now) }
-    }
-}
-
 /// A caller with a valid token.
 struct AuthenticatedCaller: Sendable {
     let claims: AccessClaims

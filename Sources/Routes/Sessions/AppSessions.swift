@@ -5,14 +5,20 @@ internal import Storage
 internal import Telemetry
 
 /// The sessions of apps that signed in with Google: begun, rotated and ended, each in one transaction.
-extension RouteDependencies {
+///
+///     let sessions = AppSessions(dependencies: dependencies)
+///     let first = try await sessions.begin(as: identity, provenBy: proof)
+///     let second = try await sessions.rotate(first.refreshToken.reveal())
+struct AppSessions: Sendable {
+    let dependencies: AppRoutes.Dependencies
+
     /// Signs in the owner of a Google account, and makes an unknown owner a user.
-    func beginSession(as identity: GoogleIdentity, provenBy proof: SignInProof) async throws -> SessionTokenPair {
-        let now = time.now
-        let id = SessionID.random(from: random)
-        let newUserID = random.userID()
-        return try await store.transact { transaction in
-            let stored = try emailLinking.user(for: identity, in: transaction)
+    func begin(as identity: GoogleIdentity, provenBy proof: SignInProof) async throws -> SessionTokenPair {
+        let now = dependencies.time.now
+        let id = SessionID.random(from: dependencies.random)
+        let newUserID = dependencies.random.userID()
+        return try await dependencies.store.transact { transaction in
+            let stored = try dependencies.emailLinking.user(for: identity, in: transaction)
             try proof.check(in: transaction, owner: identity.owner, stored: stored, at: now)
             var user = stored ?? User(id: newUserID, createdAt: now)
             if stored == nil { user.isFromSignIn = true }
@@ -43,26 +49,26 @@ extension RouteDependencies {
     /// Exchanges a refresh token for new tokens, or for the family's current ones.
     ///
     /// The signature is checked before the family is read, so that a caller who only knows a family's id cannot end it.
-    func rotateSession(_ presented: String) async throws -> SessionTokenPair {
-        guard let claims = tokens.refreshClaims(of: presented) else {
+    func rotate(_ presented: String) async throws -> SessionTokenPair {
+        guard let claims = dependencies.tokens.refreshClaims(of: presented) else {
             throw AppError.invalidRefreshToken
         }
-        let now = time.now
+        let now = dependencies.time.now
         if let pair = try await rotateWithoutWriting(claims, at: now) { return pair }
-        try vault.checkMaySeal()
+        try dependencies.vault.checkMaySeal()
         switch try await renew(claims, at: now) {
         case .renewed(let pair, let isLateAnswer):
             if isLateAnswer {
-                log.diagnostics.notice(
+                dependencies.log.diagnostics.notice(
                     "a refresh token was presented that a later response had replaced: its own response was late, or the token was copied",
                     claims.logFields
                 )
             }
             return pair
         case .repeated(let sealed, let age):
-            return try vault.openPair(sealed, of: claims.sessionID, age: age)
+            return try dependencies.vault.openPair(sealed, of: claims.sessionID, age: age)
         case .reused:
-            log.diagnostics.notice(
+            dependencies.log.diagnostics.notice(
                 "a spent refresh token was presented after its successor was used: the session has ended for all its devices",
                 claims.logFields
             )
@@ -73,7 +79,7 @@ extension RouteDependencies {
     }
 
     private func renew(_ claims: RefreshClaims, at now: Timestamp) async throws -> Rotation {
-        try await store.transact { transaction in
+        try await dependencies.store.transact { transaction in
             let stored = try transaction.session(claims.sessionID)
             guard let user = try transaction.user(stored?.userID ?? claims.userID), user.mayHaveSessions else {
                 return .refused
@@ -85,11 +91,11 @@ extension RouteDependencies {
             let outcome = session.rotate(
                 presented: claims.hash,
                 to: SessionTokenPair.hash(pair.refreshToken),
-                successor: try vault.seal(pair, for: session.id),
+                successor: try dependencies.vault.seal(pair, for: session.id),
                 expiresAt: now + SessionTokenPair.refreshLifetime,
                 at: now,
                 leaseTime: transaction.leaseTime,
-                grace: sessionGrace
+                grace: dependencies.sessionGrace
             )
             switch outcome {
             case .rotated(let isLateAnswer):
@@ -116,22 +122,24 @@ extension RouteDependencies {
     ///
     /// Most repetitions, and tokens of ended families, do not need one. Returns `nil` for a token that does.
     private func rotateWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
-        guard let session = try await store.session(claims.sessionID) else {
+        guard let session = try await dependencies.store.session(claims.sessionID) else {
             try await checkFirstUse(of: claims, at: now)
             return nil
         }
         // The session's user: an import might have joined the user that the token names with another one.
-        guard let user = try await store.user(session.userID), user.mayHaveSessions, session.isLive(at: now) else {
+        guard let user = try await dependencies.store.user(session.userID), user.mayHaveSessions,
+            session.isLive(at: now)
+        else {
             throw AppError.invalidRefreshToken
         }
-        let leaseTime = try await store.leaseTime()
-        switch session.decide(presented: claims.hash, leaseTime: leaseTime, grace: sessionGrace) {
+        let leaseTime = try await dependencies.store.leaseTime()
+        switch session.decide(presented: claims.hash, leaseTime: leaseTime, grace: dependencies.sessionGrace) {
         case .reuse where session.userID != claims.userID:
             // A token that names another user belongs to the session only if its hash does.
             throw AppError.invalidRefreshToken
         case .repeatCurrent(mustRecord: false):
             guard let sealed = session.successor else { return nil }
-            return try vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
+            return try dependencies.vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
         case .reuse, .renew, .repeatCurrent(mustRecord: true):
             return nil
         }
@@ -140,7 +148,7 @@ extension RouteDependencies {
     /// Throws unless a token without a stored session can begin one.
     private func checkFirstUse(of claims: RefreshClaims, at now: Timestamp) async throws {
         guard mayBegin(claims, at: now) else { throw AppError.invalidRefreshToken }
-        guard let user = try await store.user(claims.userID) else { throw AppError.notMovedYet }
+        guard let user = try await dependencies.store.user(claims.userID) else { throw AppError.notMovedYet }
         guard user.mayHaveSessions else { throw AppError.invalidRefreshToken }
     }
 
@@ -149,37 +157,37 @@ extension RouteDependencies {
     /// A token of another program does not name one. A family that has ended already is not an error: the response to
     /// the first request might have been lost. That case does not need a write, and only the bearer of a signed token
     /// gets this far.
-    func endSession(by token: String) async throws {
-        if let claims = tokens.refreshClaims(of: token) {
-            if mayBegin(claims, at: time.now) { return try await end(former: claims) }
+    func end(by token: String) async throws {
+        if let claims = dependencies.tokens.refreshClaims(of: token) {
+            if mayBegin(claims, at: dependencies.time.now) { return try await end(former: claims) }
             return try await end(claims.sessionID, ofUser: claims.userID)
         }
-        let claims = try await tokens.claims(of: token)
+        let claims = try await dependencies.tokens.claims(of: token)
         guard let id = claims.sessionID else {
-            _ = try await tokens.caller(with: claims)
+            _ = try await dependencies.tokens.caller(with: claims)
             return
         }
         try await end(id, ofUser: claims.userID)
     }
 
     private func end(_ id: SessionID, ofUser userID: String) async throws {
-        guard let session = try await store.session(id) else { return }
+        guard let session = try await dependencies.store.session(id) else { return }
         // A user who is gone was joined with the session's user.
-        if session.userID != userID, try await store.user(userID) != nil { throw AppError.invalidToken }
-        try await store.transact { try $0.endSession(id) }
+        if session.userID != userID, try await dependencies.store.user(userID) != nil { throw AppError.invalidToken }
+        try await dependencies.store.transact { try $0.endSession(id) }
     }
 
     /// Ends the family of a former refresh token. One that has not begun then never begins.
     private func end(former claims: RefreshClaims) async throws {
-        let now = time.now
-        try await store.transact { transaction in
+        let now = dependencies.time.now
+        try await dependencies.store.transact { transaction in
             _ = try claims.recordFormer(in: transaction, at: now)
             try transaction.endSession(claims.sessionID)
         }
     }
 
     private func mayBegin(_ claims: RefreshClaims, at now: Timestamp) -> Bool {
-        claims.mayBegin(at: now, until: acceptFormerTokensUntil)
+        claims.mayBegin(at: now, until: dependencies.acceptFormerTokensUntil)
     }
 
     /// Returns the family that a former refresh token begins at its first use, or `nil` if it cannot begin one.

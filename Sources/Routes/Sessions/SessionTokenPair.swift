@@ -16,14 +16,14 @@ struct SessionTokenPair: Sendable {
     static func hash(_ token: Secret) -> [UInt8] { Digest.sha256(Array(token.reveal().utf8)) }
 }
 
-extension RouteDependencies {
+extension AppSessions {
     /// Issues two new tokens.
     ///
     /// The short-lived one names its family, so that it is refused once the family has ended. The other is valid for
     /// one use.
     func tokenPair(for user: User, session: SessionID, at now: Timestamp) throws(AppError) -> SessionTokenPair {
         // Without the secret, the routes that issue sessions do not exist.
-        guard let signer = tokens.signer else { throw .unknownPath }
+        guard let signer = dependencies.tokens.signer else { throw .unknownPath }
         func sign(type: String, email: String? = nil, lifetime: Duration) -> Secret {
             var claims = JSONLine()
             claims.field("sub", user.id)
@@ -31,7 +31,7 @@ extension RouteDependencies {
             claims.field("type", type)
             claims.field("sid", session.description)
             // It makes the token differ from others of the same second.
-            claims.field("jti", SessionID.random(from: random).description)
+            claims.field("jti", SessionID.random(from: dependencies.random).description)
             claims.field("iat", now.milliseconds / 1000)
             claims.field("exp", (now + lifetime).milliseconds / 1000)
             return signer.sign(claims)

@@ -17,7 +17,7 @@ import Telemetry
 struct StartedWorker {
     private let root: String
     let worker: WorkerParts
-    let dependencies: RouteDependencies
+    let dependencies: AppRoutes.Dependencies
     let reader: SecurityEventReader
 
     /// Starts a worker with the settings of a file in the fixture's folder, and stops it after `body`.
@@ -65,7 +65,7 @@ struct StartedWorker {
         self.root = root
         self.worker = worker
         let tokens = try worker.context.openAppTokens(store: worker.store)
-        dependencies = HTTPListeners.routeDependencies(worker, lookups: worker.http, tokens: tokens)
+        dependencies = HTTPListeners.appDependencies(worker, lookups: worker.http, tokens: tokens)
         reader = HTTPListeners.securityEventReader(worker.context, lookups: worker.http)
     }
 

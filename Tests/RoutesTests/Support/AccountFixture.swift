@@ -66,7 +66,7 @@ struct AccountFixture {
             save: { [codes] in try await codes.save($0) },
             time: time
         )
-        let dependencies = RouteDependencies(
+        let dependencies = AppRoutes.Dependencies(
             store: store,
             engine: engine,
             google: google,

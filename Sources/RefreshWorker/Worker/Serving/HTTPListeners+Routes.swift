@@ -18,7 +18,7 @@ extension HTTPListeners {
     ) -> Router {
         let events = securityEventReader(worker.context, lookups: lookups)
         return PublicRoutes(
-            routeDependencies(worker, lookups: lookups, tokens: tokens, exchanges: exchanges),
+            appDependencies(worker, lookups: lookups, tokens: tokens, exchanges: exchanges),
             verify: { body throws(SecurityEventError) in try await events.read(body) },
             monitoring: probes
         ).router
@@ -55,15 +55,15 @@ extension HTTPListeners {
         )
     }
 
-    static func routeDependencies(
+    static func appDependencies(
         _ worker: WorkerParts,
         lookups: HTTPClient,
         tokens: AppTokens,
         exchanges: CodeExchanges? = nil
-    ) -> RouteDependencies {
+    ) -> AppRoutes.Dependencies {
         let context = worker.context
         let configuration = context.configuration
-        return RouteDependencies(
+        return AppRoutes.Dependencies(
             store: worker.store,
             engine: worker.engine,
             google: GoogleOAuthAPI(http: lookups, endpoints: configuration.endpoints),

@@ -13,9 +13,11 @@ private enum TokenFact: Sendable {
     case token(TokenInfo)
 }
 
-extension RouteDependencies {
-    /// The clients whose tokens the worker accepts now.
-    var acceptedClients: AcceptedClients { AcceptedClients(ids: clientIDs, serverID: exchanges?.client()?.id) }
+/// Finds the owner of a Google token that the app presents.
+///
+/// A token that was issued to another app is refused, and so is one whose e-mail address is not verified.
+struct GoogleTokenCheck: Sendable {
+    let dependencies: AppRoutes.Dependencies
 
     /// Returns the owner of an access token, by two requests to Google at once, under one deadline.
     func identity(of accessToken: Secret) async throws(AppError) -> GoogleIdentity {
@@ -28,7 +30,8 @@ extension RouteDependencies {
             case .unavailable: throw .googleUnreachable
             }
         }
-        guard let identity = GoogleIdentity(facts.user, token: facts.token, clients: acceptedClients) else {
+        guard let identity = GoogleIdentity(facts.user, token: facts.token, clients: dependencies.acceptedClients)
+        else {
             throw .refusedByGoogle
         }
         return identity
@@ -38,21 +41,21 @@ extension RouteDependencies {
         await withTaskGroup(of: Result<TokenFact, LookupError>.self) { group in
             group.addTask {
                 do throws(LookupError) {
-                    return .success(.user(try await google.userInfo(accessToken: accessToken)))
+                    return .success(.user(try await dependencies.google.userInfo(accessToken: accessToken)))
                 } catch {
                     return .failure(error)
                 }
             }
             group.addTask {
                 do throws(LookupError) {
-                    return .success(.token(try await google.tokenInfo(accessToken: accessToken)))
+                    return .success(.token(try await dependencies.google.tokenInfo(accessToken: accessToken)))
                 } catch {
                     return .failure(error)
                 }
             }
             group.addTask {
                 do {
-                    try await time.sleep(for: googleDeadline)
+                    try await dependencies.time.sleep(for: dependencies.googleDeadline)
                 } catch {
                     // Both answers have arrived, so this result is not used.
                 }

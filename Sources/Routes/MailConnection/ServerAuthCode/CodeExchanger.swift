@@ -6,7 +6,7 @@ struct CodeExchanger: Sendable {
     let client: OAuthClientCredentials
 }
 
-extension RouteDependencies {
+extension AppRoutes.Dependencies {
     /// The exchange of the app's codes.
     ///
     /// Throws if no client for it is configured.

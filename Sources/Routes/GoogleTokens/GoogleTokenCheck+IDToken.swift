@@ -2,7 +2,7 @@ internal import Base
 internal import Crypto
 internal import GoogleOAuth
 
-extension RouteDependencies {
+extension GoogleTokenCheck {
     private static let issuers = ["accounts.google.com", "https://accounts.google.com"]
 
     /// Returns the owner of an ID token, by Google's keys
@@ -13,7 +13,7 @@ extension RouteDependencies {
         let token: SignedToken
         do throws(CryptoError) {
             token = try SignedToken(text)
-            try token.checkUse(at: time.now)
+            try token.checkUse(at: dependencies.time.now)
         } catch {
             throw .refusedIDToken
         }
@@ -29,7 +29,7 @@ extension RouteDependencies {
     private func googleKey(of token: SignedToken) async throws(AppError) -> PublicKey? {
         guard let id = token.keyID else { return nil }
         do throws(KeySetCache.Unavailable) {
-            return try await googleKeys.key(id: id).key
+            return try await dependencies.googleKeys.key(id: id).key
         } catch {
             throw .googleUnreachable
         }
@@ -47,6 +47,6 @@ extension RouteDependencies {
 
     private func identity(of claims: JSONValue) -> GoogleIdentity? {
         guard let user = UserInfo(claims), let token = TokenInfo(claims) else { return nil }
-        return GoogleIdentity(user, token: token, clients: acceptedClients)
+        return GoogleIdentity(user, token: token, clients: dependencies.acceptedClients)
     }
 }

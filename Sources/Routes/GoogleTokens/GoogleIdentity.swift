@@ -65,6 +65,11 @@ struct AcceptedClients: Sendable {
     }
 }
 
+extension AppRoutes.Dependencies {
+    /// The clients whose tokens the worker accepts now.
+    var acceptedClients: AcceptedClients { AcceptedClients(ids: clientIDs, serverID: exchanges?.client()?.id) }
+}
+
 extension TokenInfo {
     /// The client that can refresh the token: the authorized party. The audience is the one it was issued for.
     fileprivate var client: String { authorizedParty ?? audience }

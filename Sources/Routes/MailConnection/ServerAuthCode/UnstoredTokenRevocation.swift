@@ -10,7 +10,7 @@ struct UnstoredTokenRevocation: Sendable {
     private static let firstPause: Duration = .milliseconds(500)
     private static let maximumAttempts = 5
 
-    let dependencies: RouteDependencies
+    let dependencies: AppRoutes.Dependencies
     let exchanges: CodeExchanges
     let clientID: String
     /// The id of the request in the log.

@@ -30,7 +30,7 @@ struct GmailConnector: Sendable {
         let lookedUpOwner: Grant.Owner?
     }
 
-    let dependencies: RouteDependencies
+    let dependencies: AppRoutes.Dependencies
     let tokens: GmailTokens
     let identity: GoogleIdentity
     let caller: AuthenticatedCaller

@@ -4,47 +4,53 @@ internal import Scheduler
 internal import Storage
 internal import Telemetry
 
-/// The routes under `/v1/` in the format of PayPulse: storing tokens, the profile, disconnecting and deleting.
-extension RouteDependencies {
+/// The routes under `/v1/`: connecting a user's Gmail, the profile, disconnecting and deleting.
+///
+/// Their paths and their JSON are those of PayPulse's backend.
+struct MailConnectionRoutes: Sendable {
     /// A user without a grant who disconnects again within this time repeats a request.
-    private static var repetitionTime: Duration { .seconds(60) }
+    private static let repetitionTime: Duration = .seconds(60)
 
-    var profileRoutes: [Route] {
+    let dependencies: AppRoutes.Dependencies
+
+    private var callers: CallerCheck { CallerCheck(dependencies: dependencies) }
+
+    var routes: [Route] {
         [
-            route("POST", "/v1/auth/gmail-tokens", storeTokens),
+            route("POST", "/v1/auth/gmail-tokens", handler: storeTokens),
             // The path that older versions of the app use.
-            route("POST", "/v1/auth/gmail/store-tokens", storeTokens),
-            route("DELETE", "/v1/auth/gmail-tokens", disconnect),
-            route("GET", "/v1/user/me", profile),
-            route("DELETE", "/v1/user/me", deleteUser),
+            route("POST", "/v1/auth/gmail/store-tokens", handler: storeTokens),
+            route("DELETE", "/v1/auth/gmail-tokens", handler: disconnect),
+            route("GET", "/v1/user/me", handler: profile),
+            route("DELETE", "/v1/user/me", handler: deleteUser),
             // The path of the backend's former function.
-            route("DELETE", "/v1/delete/me", deleteUser),
+            route("DELETE", "/v1/delete/me", handler: deleteUser),
         ]
     }
 
     private func route(
         _ method: String,
-        _ pattern: String,
-        _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
+        _ path: String,
+        handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        route(method, pattern, form: \.mailConnectionResponse, handler)
+        Route(method, path, errorForm: \.mailConnectionResponse, log: dependencies.log, handler: handler)
     }
 
     // MARK: Handlers
 
     private func storeTokens(_ request: ServerRequest) async throws -> ServerResponse {
-        try await budgets.signIn(request) { try await connect(request) }
+        try await dependencies.budgets.signIn(request) { try await connect(request) }
     }
 
     private func connect(_ request: ServerRequest) async throws -> ServerResponse {
-        let caller = try await caller(of: request)
+        let caller = try await callers.caller(of: request)
         let tokens = try GmailTokens(request)
         // Without a client the code is refused before Google is asked.
-        if tokens.serverAuthCode != nil { _ = try codeExchanger }
-        let identity = try await identity(of: tokens.accessToken)
+        if tokens.serverAuthCode != nil { _ = try dependencies.codeExchanger }
+        let identity = try await GoogleTokenCheck(dependencies: dependencies).identity(of: tokens.accessToken)
         let connection = try await connection(by: tokens, of: identity, caller: caller, requestID: request.id)
         let relation = connection.relation
-        log.diagnostics.info(
+        dependencies.log.diagnostics.info(
             "connected",
             ["request": request.id, "grant": connection.grant.description, "account_switch": "\(relation.isSwitch)"]
         )
@@ -67,8 +73,8 @@ extension RouteDependencies {
     ) async throws -> CodeExchanges.Connection {
         if let code = tokens.serverAuthCode {
             let connection = CodeConnection(
-                dependencies: self,
-                exchanger: try codeExchanger,
+                dependencies: dependencies,
+                exchanger: try dependencies.codeExchanger,
                 code: code,
                 tokens: tokens,
                 identity: identity,
@@ -77,7 +83,7 @@ extension RouteDependencies {
             )
             return try await connection.result()
         }
-        let connector = GmailConnector(dependencies: self, tokens: tokens, identity: identity, caller: caller)
+        let connector = GmailConnector(dependencies: dependencies, tokens: tokens, identity: identity, caller: caller)
         let connected = try await connector.store()
         return CodeExchanges.Connection(
             relation: connected.relation,
@@ -87,8 +93,8 @@ extension RouteDependencies {
     }
 
     private func profile(_ request: ServerRequest) async throws -> ServerResponse {
-        let user = try await user(of: request)
-        let grant = try await store.grant(ofUser: user.id)
+        let user = try await callers.user(of: request)
+        let grant = try await dependencies.store.grant(ofUser: user.id)
         return .success("User profile retrieved successfully") { data in
             data.field("name", Self.name(of: user, grant: grant))
             data.field("email", user.email ?? "")
@@ -108,10 +114,10 @@ extension RouteDependencies {
     }
 
     private func disconnect(_ request: ServerRequest) async throws -> ServerResponse {
-        try budgets.spendWrite(request)
-        let caller = try await caller(of: request)
+        try dependencies.budgets.spendWrite(request)
+        let caller = try await callers.caller(of: request)
         // Reads first: a repeated request has nothing left to end, and must not wait for the store's writer.
-        if let grant = try await store.grant(ofUser: caller.userID) {
+        if let grant = try await dependencies.store.grant(ofUser: caller.userID) {
             if grant.reason != .userRequest { try await end(grantOf: caller, by: request) }
         } else if try await !recordDisconnect(ofUserWithoutGrant: caller.userID) {
             // The grant was stored just now.
@@ -128,10 +134,10 @@ extension RouteDependencies {
     ///
     /// The grant can still be at a former backend, and an import must not connect it then.
     private func recordDisconnect(ofUserWithoutGrant userID: String) async throws -> Bool {
-        let now = time.now
-        let recorded = try await store.disconnectTime(ofUserWithoutGrant: userID)
+        let now = dependencies.time.now
+        let recorded = try await dependencies.store.disconnectTime(ofUserWithoutGrant: userID)
         if let recorded, now - recorded < Self.repetitionTime { return true }
-        return try await store.transact { transaction in
+        return try await dependencies.store.transact { transaction in
             guard try transaction.grant(ofUser: userID) == nil else { return false }
             try transaction.recordDisconnect(ofUserWithoutGrant: userID, at: now)
             return true
@@ -139,8 +145,8 @@ extension RouteDependencies {
     }
 
     private func end(grantOf caller: AuthenticatedCaller, by request: ServerRequest) async throws {
-        let now = time.now
-        let ended = try await store.transact { transaction -> EndedGrant? in
+        let now = dependencies.time.now
+        let ended = try await dependencies.store.transact { transaction -> EndedGrant? in
             let user = try caller.storeUser(in: transaction, at: now)
             guard let grant = try transaction.grant(ofUser: user.id), grant.reason != .userRequest else { return nil }
             let ending = try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now)
@@ -152,7 +158,7 @@ extension RouteDependencies {
     /// Deletes the caller, and responds to a repetition as to the first request: the first response might have been
     /// lost.
     private func deleteUser(_ request: ServerRequest) async throws -> ServerResponse {
-        try budgets.spendWrite(request)
+        try dependencies.budgets.spendWrite(request)
         do {
             try await delete(request)
         } catch let error as AppError where error == .deletedUser {
@@ -162,9 +168,9 @@ extension RouteDependencies {
     }
 
     private func delete(_ request: ServerRequest) async throws {
-        let caller = try await caller(of: request)
-        let now = time.now
-        let ended = try await store.transact { transaction -> EndedGrant? in
+        let caller = try await callers.caller(of: request)
+        let now = dependencies.time.now
+        let ended = try await dependencies.store.transact { transaction -> EndedGrant? in
             let user = try caller.storeUser(in: transaction, at: now)
             let former = try transaction.grant(ofUser: user.id)
             let deletion = try AccountDeletion.delete(user: user.id, in: transaction, at: now)
@@ -177,12 +183,12 @@ extension RouteDependencies {
     /// Logs a grant that its user ended, and notifies the engine, which revokes it at Google.
     private func report(_ ended: EndedGrant, by request: ServerRequest, at now: Timestamp) async {
         let grant = ended.grant
-        log.diagnostics.info(
+        dependencies.log.diagnostics.info(
             "a user ended their grant",
             ["request": request.id, "grant": grant.id.description, "reason": grant.reason.rawValue]
         )
-        log.state(GrantEvent(of: grant, kind: .state, from: ended.formerState, at: now))
-        await engine.storeChanged()
+        dependencies.log.state(GrantEvent(of: grant, kind: .state, from: ended.formerState, at: now))
+        await dependencies.engine.storeChanged()
     }
 }
 
@@ -193,7 +199,7 @@ private struct EndedGrant {
 }
 
 extension ServerResponse {
-    /// Returns a success of the PayPulse family: a message for people, the status, and data.
+    /// Returns a success as PayPulse's app reads it: a message for people, the status, and data.
     fileprivate static func success(
         _ message: String,
         status: Int = 200,

@@ -12,7 +12,7 @@ struct CodeConnection: Sendable {
     private static let firstPause: Duration = .milliseconds(500)
     private static let maximumPause: Duration = .seconds(10)
 
-    let dependencies: RouteDependencies
+    let dependencies: AppRoutes.Dependencies
     let exchanger: CodeExchanger
     let code: Secret
     let tokens: GmailTokens
