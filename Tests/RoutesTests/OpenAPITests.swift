@@ -54,8 +54,8 @@ struct OpenAPITests {
     private static let codes: [AppError] = [.refusedCode, .noServerClient, .codeOfOtherAccount, .stillConnecting]
     private static let always: [AppError] = [.wrongMethod, .internalError]
 
-    @Test("describes each status of the PayPulse routes")
-    func payPulse() {
+    @Test("describes each status of the mail connection's routes")
+    func mailConnection() {
         let operations = description.operations(tagged: "paypulse")
         #expect(operations.count == 6)
         for operation in operations {
@@ -69,8 +69,8 @@ struct OpenAPITests {
         }
     }
 
-    @Test("names each code of PayPulse's errors")
-    func payPulseCodes() {
+    @Test("names each code of the mail connection's errors")
+    func mailConnectionCodes() {
         let named = Set(description.lines.map { $0.drop { $0 == " " } })
         let errors = Self.authentication + Self.neededBody + Self.google + Self.codes + Self.always + [.unknownPath]
         let codes = Set(errors.map { MailConnectionErrorForm($0).code })
@@ -79,7 +79,7 @@ struct OpenAPITests {
     }
 
     @Test(
-        "describes each status of the ComprehensionEngine routes",
+        "describes each status of the session routes",
         arguments: [
             ("POST /api/auth/mobile/google", Self.neededBody + Self.google),
             ("POST /api/auth/refresh", Self.refresh),
@@ -88,7 +88,7 @@ struct OpenAPITests {
             ("GET /api/auth/status", []),
         ]
     )
-    func comprehensionEngine(name: String, errors: [AppError]) throws {
+    func sessions(name: String, errors: [AppError]) throws {
         let operation = try #require(description.operations.first { $0.name == name })
         expect((errors + Self.always).map(\.sessionResponse.status), describedFor: operation)
     }

@@ -7,19 +7,19 @@ import Testing
 @Suite("Requests without a route")
 struct RoutingTests {
     @Test(
-        "get PayPulse's form of errors, except under /api/",
+        "get the mail connection's form of errors, except under /api/",
         arguments: ["/", "/v1/nothing", "/v1/user/me/", "/apiary"]
     )
     func unknownPath(_ path: String) async throws {
         let response = try await AccountFixture().send("GET", path)
-        #expect(response.payPulse == "404 NOT_FOUND")
+        #expect(response.statusAndCode == "404 NOT_FOUND")
         #expect(response.header("Cache-Control") == "no-store")
     }
 
-    @Test("get ComprehensionEngine's form of errors under /api/")
+    @Test("get the sessions' form of errors under /api/")
     func otherUnknownPath() async throws {
         let response = try await AccountFixture().send("GET", "/api/auth/nothing")
-        #expect(response.comprehension == "404 Not Found")
+        #expect(response.statusAndDetail == "404 Not Found")
         #expect(response.header("X-Content-Type-Options") == "nosniff")
     }
 
@@ -27,13 +27,13 @@ struct RoutingTests {
     func wrongMethod() async throws {
         let fixture = try AccountFixture()
         let response = try await fixture.send("POST", "/v1/user/me")
-        #expect(response.payPulse == "405 METHOD_NOT_ALLOWED")
+        #expect(response.statusAndCode == "405 METHOD_NOT_ALLOWED")
         #expect(response.header("Allow") == "DELETE, GET, HEAD")
         let alias = try await fixture.send("GET", "/v1/delete/me")
-        #expect(alias.payPulse == "405 METHOD_NOT_ALLOWED")
+        #expect(alias.statusAndCode == "405 METHOD_NOT_ALLOWED")
         #expect(alias.header("Allow") == "DELETE")
         let other = try await fixture.send("GET", "/api/auth/refresh")
-        #expect(other.comprehension == "405 Method Not Allowed")
+        #expect(other.statusAndDetail == "405 Method Not Allowed")
         #expect(other.header("Allow") == "POST")
     }
 
@@ -47,9 +47,9 @@ struct RoutingTests {
         let fixture = try AccountFixture()
         await fixture.store.close()
         let response = try await fixture.send("GET", "/v1/user/me", token: fixture.token(ofUser: "42"))
-        #expect(response.payPulse == "500 INTERNAL_SERVER_ERROR")
+        #expect(response.statusAndCode == "500 INTERNAL_SERVER_ERROR")
         let other = try await fixture.send("GET", "/api/auth/me", token: fixture.token(ofUser: "42"))
-        #expect(other.comprehension == "500 Internal Server Error")
+        #expect(other.statusAndDetail == "500 Internal Server Error")
         #expect(!response.text.contains("closed") && !other.text.contains("closed"))
     }
 }

@@ -114,7 +114,7 @@ struct AppTokensTests {
     func target(_ example: Case) async throws {
         let fixture = try fixture()
         let token = try keys.token(Self.claims(at: fixture.time.now, without: example.removed, example.other))
-        #expect(try await fixture.send("GET", Self.me, token: token).payPulse == example.expected)
+        #expect(try await fixture.send("GET", Self.me, token: token).statusAndCode == example.expected)
     }
 
     @Test("are refused if they are not signed by the named key, and its algorithm")
@@ -141,9 +141,12 @@ struct AppTokensTests {
             forged += ["\(signed).\(Base64URL.encode(mac))", "\(signed).\(parts[2])"]
         }
         for token in forged {
-            #expect(try await fixture.send("GET", Self.me, token: token).payPulse == "401 INVALID_TOKEN", "\(token)")
+            #expect(
+                try await fixture.send("GET", Self.me, token: token).statusAndCode == "401 INVALID_TOKEN",
+                "\(token)"
+            )
         }
-        #expect(try await fixture.send("GET", Self.me, token: good).payPulse == "200")
+        #expect(try await fixture.send("GET", Self.me, token: good).statusAndCode == "200")
     }
 
     @Test("follow the rotation of the keys")
@@ -151,16 +154,16 @@ struct AppTokensTests {
         let fixture = try fixture()
         let old = try keys.token(Self.claims(at: fixture.time.now))
         let new = try keys.token(keyID: "k2", key: keys.second, Self.claims(at: fixture.time.now))
-        #expect(try await fixture.send("GET", Self.me, token: old).payPulse == "200")
+        #expect(try await fixture.send("GET", Self.me, token: old).statusAndCode == "200")
         keys.publish(["k2": keys.second])
         // Within a minute, no fetch shows whether the key exists.
         let early = try await fixture.send("GET", Self.me, token: new)
-        #expect(early.payPulse == "503 DEPENDENCY_FAILURE" && early.header("Retry-After") == "60")
+        #expect(early.statusAndCode == "503 DEPENDENCY_FAILURE" && early.header("Retry-After") == "60")
         fixture.time.advance(by: .seconds(60))
-        #expect(try await fixture.send("GET", Self.me, token: new).payPulse == "200")
-        #expect(try await fixture.send("GET", Self.me, token: old).payPulse == "503 DEPENDENCY_FAILURE")
+        #expect(try await fixture.send("GET", Self.me, token: new).statusAndCode == "200")
+        #expect(try await fixture.send("GET", Self.me, token: old).statusAndCode == "503 DEPENDENCY_FAILURE")
         fixture.time.advance(by: .seconds(60))
-        #expect(try await fixture.send("GET", Self.me, token: old).payPulse == "401 INVALID_TOKEN")
+        #expect(try await fixture.send("GET", Self.me, token: old).statusAndCode == "401 INVALID_TOKEN")
     }
 
     @Test("of one login do not wait for the keys of another")
@@ -172,10 +175,10 @@ struct AppTokensTests {
         }
         let fixture = try fixture(sources: [down, keys.source])
         let token = try keys.token(Self.claims(at: fixture.time.now))
-        #expect(try await fixture.send("GET", Self.me, token: token).payPulse == "200")
+        #expect(try await fixture.send("GET", Self.me, token: token).statusAndCode == "200")
         // The other keys could be fetched again.
         fixture.time.advance(by: .seconds(10))
-        #expect(try await fixture.send("GET", Self.me, token: token).payPulse == "200")
+        #expect(try await fixture.send("GET", Self.me, token: token).statusAndCode == "200")
         #expect(reads.withLock { $0 } == 1)
     }
 
@@ -244,17 +247,18 @@ struct AppTokensTests {
         keys.publish(nil)
         let token = try keys.token(Self.claims(at: fixture.time.now))
         let response = try await fixture.send("GET", Self.me, token: token)
-        #expect(response.payPulse == "503 DEPENDENCY_FAILURE")
+        #expect(response.statusAndCode == "503 DEPENDENCY_FAILURE")
         #expect(response.headers.filter { $0.name == "Retry-After" }.map(\.value) == ["10"])
         let other = try await fixture.send("GET", "/api/auth/me", token: token)
         #expect(other.status == 503)
         #expect(other.headers.filter { $0.name == "Retry-After" }.map(\.value) == ["10"])
         #expect(
-            try await fixture.send("GET", Self.me, token: fixture.token(ofUser: "42")).payPulse == "401 INVALID_TOKEN"
+            try await fixture.send("GET", Self.me, token: fixture.token(ofUser: "42")).statusAndCode
+                == "401 INVALID_TOKEN"
         )
         keys.publish(["k1": keys.first])
         fixture.time.advance(by: .seconds(10))
-        #expect(try await fixture.send("GET", Self.me, token: token).payPulse == "200")
+        #expect(try await fixture.send("GET", Self.me, token: token).statusAndCode == "200")
     }
 
     @Test("hold those of the shared secret to the same issuer and audience, but not the worker's own")
@@ -262,17 +266,18 @@ struct AppTokensTests {
         let now = ManualTime().now
         let fixture = try fixture(acceptFormerTokensUntil: now + .seconds(86_400))
         #expect(
-            try await fixture.send("GET", Self.me, token: fixture.token(ofUser: "42")).payPulse == "401 INVALID_TOKEN"
+            try await fixture.send("GET", Self.me, token: fixture.token(ofUser: "42")).statusAndCode
+                == "401 INVALID_TOKEN"
         )
         let good = fixture.sign { line in
             line.field("sub", "42")
             line.field("iss", Self.issuer)
             line.field("aud", "app")
         }
-        #expect(try await fixture.send("GET", Self.me, token: good).payPulse == "200")
+        #expect(try await fixture.send("GET", Self.me, token: good).statusAndCode == "200")
         fixture.google.setAccount("ya29.jane")
         let pair = try await fixture.signIn()
-        #expect(try await fixture.send("GET", Self.me, token: pair.access).payPulse == "200")
+        #expect(try await fixture.send("GET", Self.me, token: pair.access).statusAndCode == "200")
         #expect(try await fixture.refresh(pair.refresh).status == 200)
         for (issuer, status) in [("https://other.example/", 401), (Self.issuer, 200)] {
             let former = fixture.sign { line in
@@ -290,14 +295,15 @@ struct AppTokensTests {
         let fixture = try fixture(hasSecret: false)
         fixture.google.setAccount("ya29.jane")
         let token = try keys.token(Self.claims(at: fixture.time.now))
-        #expect(try await fixture.send("GET", Self.me, token: token).payPulse == "200")
+        #expect(try await fixture.send("GET", Self.me, token: token).statusAndCode == "200")
         #expect(
-            try await fixture.send("GET", Self.me, token: fixture.token(ofUser: "42")).payPulse == "401 INVALID_TOKEN"
+            try await fixture.send("GET", Self.me, token: fixture.token(ofUser: "42")).statusAndCode
+                == "401 INVALID_TOKEN"
         )
         #expect(try await fixture.send("POST", "/api/auth/logout", token: token).status == 200)
         let signIn = try await fixture.send("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
-        #expect(signIn.comprehension == "404 Not Found")
-        #expect(try await fixture.refresh("a").comprehension == "404 Not Found")
+        #expect(signIn.statusAndDetail == "404 Not Found")
+        #expect(try await fixture.refresh("a").statusAndDetail == "404 Not Found")
         #expect(try await fixture.send("GET", "/api/auth/status")["configured"]?.bool == false)
         #expect(fixture.google.lookups == 0)
     }

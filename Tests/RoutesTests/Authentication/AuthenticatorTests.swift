@@ -127,14 +127,14 @@ struct AuthenticatorTests {
         let inactive = User(id: "inactive", createdAt: fixture.time.now, isActive: false)
         try await fixture.store.transact { try $0.insert(inactive) }
         let response = try await fixture.send("GET", Self.path, headers: try example.headers(fixture))
-        #expect(response.payPulse == example.expected)
+        #expect(response.statusAndCode == example.expected)
         #expect((response.header("WWW-Authenticate") == "Bearer") == (response.status == 401))
         #expect(response.header("Cache-Control") == "no-store")
         #expect(response.header("X-Content-Type-Options") == "nosniff")
 
         let other = try await fixture.send("GET", "/api/auth/me", headers: try example.headers(fixture))
         let isAccepted = example.expected == "200"
-        #expect(other.comprehension == (isAccepted ? "200" : "401 Could not validate credentials"))
+        #expect(other.statusAndDetail == (isAccepted ? "200" : "401 Could not validate credentials"))
         #expect((other.header("WWW-Authenticate") == "Bearer") == !isAccepted)
     }
 
@@ -200,10 +200,10 @@ struct AuthenticatorTests {
             line.field("sub", "42")
             line.field("sid", sid)
         }
-        #expect(try await fixture.send("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
+        #expect(try await fixture.send("GET", Self.path, token: forged).statusAndCode == "401 INVALID_TOKEN")
         #expect(try await fixture.store.user("42") == nil)
         // A session that was never stored does not admit a known user either.
         #expect(try await fixture.send("GET", Self.path, token: fixture.token(ofUser: "42")).status == 200)
-        #expect(try await fixture.send("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
+        #expect(try await fixture.send("GET", Self.path, token: forged).statusAndCode == "401 INVALID_TOKEN")
     }
 }

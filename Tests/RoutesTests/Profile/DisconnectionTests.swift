@@ -180,16 +180,16 @@ struct DisconnectionTests {
 
         for route in ["GET /v1/user/me", "DELETE /v1/auth/gmail-tokens"] {
             let parts = route.split(separator: " ").map(String.init)
-            #expect(try await fixture.send(parts[0], parts[1], token: token).payPulse == "404 USER_NOT_FOUND")
+            #expect(try await fixture.send(parts[0], parts[1], token: token).statusAndCode == "404 USER_NOT_FOUND")
         }
-        #expect(try await fixture.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
+        #expect(try await fixture.connect("ya29.jane").statusAndCode == "404 USER_NOT_FOUND")
         let other = try await fixture.send("GET", "/api/auth/me", token: token)
-        #expect(other.comprehension == "401 Could not validate credentials")
+        #expect(other.statusAndDetail == "401 Could not validate credentials")
 
         // The presented token is valid for longer than a day, and the tombstone is kept as long.
         fixture.time.advance(by: .seconds(2 * 86_400))
         _ = try await fixture.store.removeExpired(at: fixture.time.now)
-        #expect(try await fixture.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
+        #expect(try await fixture.connect("ya29.jane").statusAndCode == "404 USER_NOT_FOUND")
         fixture.time.advance(by: .seconds(86_400))
         _ = try await fixture.store.removeExpired(at: fixture.time.now)
         let returned = try await fixture.connect("ya29.jane")
@@ -207,7 +207,7 @@ struct DisconnectionTests {
             fixture.time.advance(by: .seconds(86_400))
             _ = try await fixture.store.removeExpired(at: fixture.time.now)
             let response = try await fixture.send("GET", "/v1/user/me", token: tablet)
-            #expect(response.payPulse == "404 USER_NOT_FOUND", "day \(day)")
+            #expect(response.statusAndCode == "404 USER_NOT_FOUND", "day \(day)")
         }
         fixture.time.advance(by: .seconds(86_400))
         _ = try await fixture.store.removeExpired(at: fixture.time.now)
@@ -230,7 +230,7 @@ struct DisconnectionTests {
         _ = try await fixture.store.removeExpired(at: fixture.time.now)
         #expect(try await fixture.send("DELETE", "/v1/user/me", token: token).status == 200)
         fixture.time.advance(by: .seconds(1))
-        #expect(try await fixture.send("DELETE", "/v1/user/me", token: token).payPulse == "401 TOKEN_EXPIRED")
+        #expect(try await fixture.send("DELETE", "/v1/user/me", token: token).statusAndCode == "401 TOKEN_EXPIRED")
     }
 
     @Test("DELETE /v1/delete/me is another name of DELETE /v1/user/me")
@@ -240,7 +240,7 @@ struct DisconnectionTests {
         let token = fixture.token(ofUser: "42")
         _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
         #expect(try await fixture.send("DELETE", "/v1/delete/me", token: token).status == 200)
-        #expect(try await fixture.send("GET", "/v1/user/me", token: token).payPulse == "404 USER_NOT_FOUND")
+        #expect(try await fixture.send("GET", "/v1/user/me", token: token).statusAndCode == "404 USER_NOT_FOUND")
         #expect(try await fixture.engine.finishRevocation(of: "42"))
         #expect(fixture.google.revoked == ["1//jane"])
     }
@@ -252,8 +252,10 @@ struct DisconnectionTests {
         let tokens = try await fixture.signIn()
         let id = try await fixture.send("GET", "/api/auth/me", token: tokens.access)["id"]?.string
         #expect(try await fixture.send("DELETE", "/v1/user/me", token: tokens.access).status == 200)
-        #expect(try await fixture.refresh(tokens.refresh).comprehension == "401 Invalid refresh token")
-        #expect(try await fixture.send("GET", "/v1/user/me", token: tokens.access).payPulse == "404 USER_NOT_FOUND")
+        #expect(try await fixture.refresh(tokens.refresh).statusAndDetail == "401 Invalid refresh token")
+        #expect(
+            try await fixture.send("GET", "/v1/user/me", token: tokens.access).statusAndCode == "404 USER_NOT_FOUND"
+        )
         let again = try await fixture.send("GET", "/api/auth/me", token: try await fixture.signIn().access)
         #expect(again.status == 200)
         #expect(again["id"]?.string != id)
@@ -295,7 +297,7 @@ struct DisconnectionTests {
         #expect(try await fixture.accessToken() != "late")
         #expect(try await fixture.engine.finishRevocation(of: "42"))
         #expect(try await fixture.accessToken() == nil)
-        #expect(try await fixture.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
+        #expect(try await fixture.connect("ya29.jane").statusAndCode == "404 USER_NOT_FOUND")
     }
 
     @Test("simultaneous connections never leave one account's refresh token with another", .timeLimit(.minutes(10)))

@@ -73,7 +73,7 @@ struct GmailConnectorRefusalTests {
         let fixture = try AccountFixture()
         fixture.google.setAccount("ya29.jane")
         let response = try await fixture.send("POST", Self.path, token: fixture.token(ofUser: "42"), json: example.body)
-        #expect(response.payPulse == example.expected)
+        #expect(response.statusAndCode == example.expected)
         #expect(response["error"]?["message"]?.string?.contains(example.names) ?? false || example.names.isEmpty)
         #expect(fixture.google.lookups == 0)
         #expect(try await fixture.store.user("42") == nil)
@@ -98,7 +98,7 @@ struct GmailConnectorRefusalTests {
             token: fixture.token(ofUser: "42"),
             headers: type.isEmpty ? [] : [("Content-Type", type)]
         )
-        #expect(response.payPulse == "415 INVALID_JSON")
+        #expect(response.statusAndCode == "415 INVALID_JSON")
     }
 
     @Test("a repeated field of a form is refused")
@@ -110,7 +110,7 @@ struct GmailConnectorRefusalTests {
             token: fixture.token(ofUser: "42"),
             form: "access_token=ya29.jane&access_token=ya29.john"
         )
-        #expect(response.payPulse == "400 INVALID_JSON")
+        #expect(response.statusAndCode == "400 INVALID_JSON")
     }
 
     /// The look-ups of a token at Google, and the outcome in both families.
@@ -168,13 +168,13 @@ struct GmailConnectorRefusalTests {
         let fixture = try AccountFixture()
         fixture.google.setLookups("ya29.jane", userInfo: example.userInfo, tokenInfo: example.tokenInfo)
         let response = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
-        #expect(response.payPulse == (example.isRefusal ? "400 INVALID_CREDENTIALS" : "502 DEPENDENCY_FAILURE"))
+        #expect(response.statusAndCode == (example.isRefusal ? "400 INVALID_CREDENTIALS" : "502 DEPENDENCY_FAILURE"))
         #expect(try await fixture.grant() == nil)
         #expect(try await fixture.store.user("42") == nil)
 
         let signIn = try await fixture.send("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
         #expect(
-            signIn.comprehension
+            signIn.statusAndDetail
                 == (example.isRefusal ? "400 Invalid Google access token" : "502 Google cannot be reached; try again")
         )
     }
@@ -186,7 +186,7 @@ struct GmailConnectorRefusalTests {
         async let response = fixture.connect("ya29.jane")
         await fixture.time.sleepers(atLeast: 1)
         fixture.time.advance(by: AccountFixture.googleDeadline)
-        #expect(try await response.payPulse == "502 DEPENDENCY_FAILURE")
+        #expect(try await response.statusAndCode == "502 DEPENDENCY_FAILURE")
         #expect(fixture.google.lookups == 2)
     }
 
@@ -198,10 +198,10 @@ struct GmailConnectorRefusalTests {
         #expect(try await fixture.connect("ya29.jane").status == 201)
         #expect(try await fixture.send("POST", "/api/auth/mobile/google", json: signIn).status == 200)
         let refused = try await fixture.connect("ya29.jane")
-        #expect(refused.payPulse == "429 DEPENDENCY_FAILURE")
+        #expect(refused.statusAndCode == "429 DEPENDENCY_FAILURE")
         #expect(refused.header("Retry-After").flatMap { Int($0) } ?? 0 > 0)
         let other = try await fixture.send("POST", "/api/auth/mobile/google", json: signIn)
-        #expect(other.comprehension == "429 Too many requests; try again later")
+        #expect(other.statusAndDetail == "429 Too many requests; try again later")
         #expect(other.header("Retry-After") != nil)
         // The limit does not apply to another address, or to routes that do not call Google.
         #expect(

@@ -201,14 +201,16 @@ struct GmailConnectorTests {
         fixture.google.handleRefreshes { _ in .failure(.noAnswer(code: "timeout")) }
         fixture.google.setAccount("ya29.jane")
         let response = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
-        #expect(response.payPulse == "502 DEPENDENCY_FAILURE")
+        #expect(response.statusAndCode == "502 DEPENDENCY_FAILURE")
         #expect(try await fixture.refreshToken() == "1//imported")
         #expect(try await fixture.grant()?.owner == Grant.Owner())
 
         fixture.google.handleRefreshes { _ in .grant }
         fixture.google.setOwner(ofRefreshToken: "1//imported", .failure(.unavailable(code: "http_503")))
         fixture.time.advance(by: .seconds(3600))
-        #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").payPulse == "502 DEPENDENCY_FAILURE")
+        #expect(
+            try await fixture.connect("ya29.jane", refreshToken: "1//jane").statusAndCode == "502 DEPENDENCY_FAILURE"
+        )
         #expect(try await fixture.refreshToken() == "1//imported")
     }
 

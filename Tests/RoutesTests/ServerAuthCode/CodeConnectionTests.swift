@@ -72,7 +72,7 @@ struct CodeConnectionTests {
             json: #"{"access_token":"ya29.server"}"#
         )
         #expect(signIn.status == 400)
-        #expect(try await fixture.connect("ya29.server", code: "4/0B").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(try await fixture.connect("ya29.server", code: "4/0B").statusAndCode == "400 INVALID_CREDENTIALS")
         #expect(fixture.codes.exchanged == ["4/0A"])
     }
 
@@ -146,7 +146,7 @@ struct CodeConnectionTests {
     func refused(answer: CodeExchange, expected: String) async throws {
         let fixture = try fixture()
         fixture.codes.set("4/0A", answer)
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == expected)
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == expected)
         #expect(try await fixture.grant() == nil)
         #expect(try await fixture.store.user("42") == nil)
     }
@@ -161,19 +161,21 @@ struct CodeConnectionTests {
     func alarm(answer: CodeExchange, expected: String, words: String) async throws {
         let fixture = try fixture()
         fixture.codes.set("4/0A", answer)
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == expected)
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == expected)
         if case .foreign = answer {
             #expect(fixture.engine.currentAlarms.isEmpty, "one user can bring any code")
             for user in ["43", "44"] {
                 fixture.codes.set("4/0\(user)", answer)
-                #expect(try await fixture.connect("ya29.jane", code: "4/0\(user)", user: user).payPulse == expected)
+                #expect(
+                    try await fixture.connect("ya29.jane", code: "4/0\(user)", user: user).statusAndCode == expected
+                )
             }
         }
         let alarms = fixture.engine.currentAlarms
         #expect(alarms.map(\.kind) == [.codesRefused])
         #expect(alarms.allSatisfy { $0.text.contains(words) && $0.text.contains(FakeCodeEndpoint.clientID) })
         fixture.codes.set("4/0B", .refused("invalid_grant"))
-        #expect(try await fixture.connect("ya29.jane", code: "4/0B").payPulse == "400 INVALID_CODE")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0B").statusAndCode == "400 INVALID_CODE")
         #expect(fixture.engine.currentAlarms.count == 1)
         fixture.codes.grant("4/0C")
         #expect(try await fixture.connect("ya29.jane", code: "4/0C").status == 201)
@@ -184,12 +186,12 @@ struct CodeConnectionTests {
     func otherAccount() async throws {
         let fixture = try fixture()
         fixture.codes.grant("4/0A", ofAccount: .success("g-2"))
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "400 INVALID_CREDENTIALS")
         await fixture.exchanges.waitUntilNothingIsInProgress()
         #expect(fixture.codes.revoked == ["1//server"])
         #expect(try await fixture.grant() == nil)
         fixture.codes.grant("4/0B", refresh: nil, ofAccount: .success("g-2"))
-        #expect(try await fixture.connect("ya29.jane", code: "4/0B").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0B").statusAndCode == "400 INVALID_CREDENTIALS")
         await fixture.exchanges.waitUntilNothingIsInProgress()
         #expect(fixture.codes.revoked == ["1//server", "ya29.server"])
     }
@@ -199,9 +201,9 @@ struct CodeConnectionTests {
         let fixture = try fixture()
         try await fixture.importGrant(ofUser: "7", owner: Grant.Owner(googleUserID: "g-2"), refreshToken: "1//joe")
         fixture.codes.grant("4/0A", ofAccount: .success("g-2"))
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "400 INVALID_CREDENTIALS")
         fixture.codes.grant("4/0B", refresh: "1//joe", ofAccount: .success("g-9"))
-        #expect(try await fixture.connect("ya29.jane", code: "4/0B").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0B").statusAndCode == "400 INVALID_CREDENTIALS")
         await fixture.exchanges.waitUntilNothingIsInProgress()
         #expect(fixture.codes.revoked == [])
     }
@@ -221,7 +223,7 @@ struct CodeConnectionTests {
         fixture.store.beforeTransaction {}
         _ = try await fixture.send("DELETE", "/v1/user/me", token: fixture.token(ofUser: "42"))
         mayContinue.change { $0 = true }
-        #expect(try await response.payPulse == "404 USER_NOT_FOUND")
+        #expect(try await response.statusAndCode == "404 USER_NOT_FOUND")
         #expect(fixture.codes.exchanged == [])
     }
 
@@ -231,17 +233,18 @@ struct CodeConnectionTests {
         fixture.codes.grant("4/0A")
         let body = #"{"access_token":"ya29.jane","server_auth_code":"4/0A"}"#
         #expect(
-            try await fixture.send("POST", "/v1/auth/gmail-tokens", json: body).payPulse == "401 INVALID_CREDENTIALS"
+            try await fixture.send("POST", "/v1/auth/gmail-tokens", json: body).statusAndCode
+                == "401 INVALID_CREDENTIALS"
         )
-        #expect(try await fixture.connect("ya29.unknown", code: "4/0A").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(try await fixture.connect("ya29.unknown", code: "4/0A").statusAndCode == "400 INVALID_CREDENTIALS")
         let both = try await fixture.connect("ya29.jane", refreshToken: "1//a", code: "4/0A")
-        #expect(both.payPulse == "400 INVALID_JSON")
+        #expect(both.statusAndCode == "400 INVALID_JSON")
         let long = try await fixture.connect("ya29.jane", code: String(repeating: "4", count: 2049))
-        #expect(long.payPulse == "400 INVALID_JSON")
+        #expect(long.statusAndCode == "400 INVALID_JSON")
         fixture.store.failTransactions(1, with: .diskFull)
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "500 INTERNAL_SERVER_ERROR")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "500 INTERNAL_SERVER_ERROR")
         fixture.codes.configure(nil)
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "400 INVALID_CODE")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "400 INVALID_CODE")
         #expect(fixture.codes.exchanged == [])
         fixture.codes.configure()
         #expect(try await fixture.connect("ya29.jane", code: "4/0A").status == 201)

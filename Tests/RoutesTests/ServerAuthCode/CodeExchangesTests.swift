@@ -39,7 +39,7 @@ struct CodeExchangesTests {
         #expect(fixture.codes.exchanged == ["4/0A"])
         fixture.time.advance(by: .seconds(2))
         fixture.codes.set("4/0A", .refused("invalid_grant"))
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "400 INVALID_CODE")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "400 INVALID_CODE")
         #expect(fixture.codes.exchanged == ["4/0A", "4/0A"])
     }
 
@@ -61,11 +61,11 @@ struct CodeExchangesTests {
     func retried() async throws {
         let fixture = try fixture()
         fixture.codes.set("4/0A", .unavailable("http_503"))
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "502 DEPENDENCY_FAILURE")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "502 DEPENDENCY_FAILURE")
         fixture.codes.grant("4/0A")
         #expect(try await fixture.connect("ya29.jane", code: "4/0A").status == 201)
-        #expect(try await fixture.connect("ya29.jane", code: "4/0X").payPulse == "400 INVALID_CODE")
-        #expect(try await fixture.connect("ya29.jane", code: "4/0X").payPulse == "400 INVALID_CODE")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0X").statusAndCode == "400 INVALID_CODE")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0X").statusAndCode == "400 INVALID_CODE")
         #expect(fixture.codes.exchanged == ["4/0A", "4/0A", "4/0X"])
     }
 
@@ -74,7 +74,7 @@ struct CodeExchangesTests {
         let fixture = try fixture()
         fixture.codes.grant("4/0A")
         _ = try await fixture.connect("ya29.jane", code: "4/0A")
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A", user: "7").payPulse == "400 INVALID_CODE")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A", user: "7").statusAndCode == "400 INVALID_CODE")
         #expect(try await fixture.grant(ofUser: "7") == nil)
     }
 
@@ -84,7 +84,7 @@ struct CodeExchangesTests {
         fixture.codes.grant("4/0A")
         _ = try await fixture.connect("ya29.jane", code: "4/0A")
         fixture.google.setAccount("ya29.joe", .init(id: "g-2", email: "joe@gmail.com"))
-        #expect(try await fixture.connect("ya29.joe", code: "4/0A").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(try await fixture.connect("ya29.joe", code: "4/0A").statusAndCode == "400 INVALID_CREDENTIALS")
         #expect(fixture.codes.exchanged == ["4/0A"])
     }
 
@@ -99,7 +99,7 @@ struct CodeExchangesTests {
             }
             try await poll(until: { fixture.codes.exchanged.count == CodeExchangeList.maximumInProgress })
             fixture.codes.grant("4/0A")
-            #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "503 DEPENDENCY_FAILURE")
+            #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "503 DEPENDENCY_FAILURE")
             fixture.codes.release()
             for try await status in group { #expect(status == 201) }
         }
@@ -133,7 +133,7 @@ struct CodeExchangesTests {
         await fixture.time.sleepers(atLeast: 1, for: CodeExchanges.maximumWait)
         fixture.time.advance(by: CodeExchanges.maximumWait)
         let late = try await response
-        #expect(late.payPulse == "503 DEPENDENCY_FAILURE")
+        #expect(late.statusAndCode == "503 DEPENDENCY_FAILURE")
         #expect(late.header("Retry-After") == "5")
         fixture.codes.release()
         #expect(try await fixture.connect("ya29.jane", code: "4/0A").status == 201)
@@ -150,7 +150,7 @@ struct CodeExchangesTests {
         try await poll(until: { fixture.codes.exchanged.count == 1 })
         _ = try await fixture.send("DELETE", "/v1/user/me", token: fixture.token(ofUser: "42"))
         fixture.codes.release()
-        #expect(try await response.payPulse == "404 USER_NOT_FOUND")
+        #expect(try await response.statusAndCode == "404 USER_NOT_FOUND")
         await fixture.exchanges.waitUntilNothingIsInProgress()
         #expect(fixture.codes.revoked == ["1//server"])
     }
@@ -167,7 +167,7 @@ struct CodeExchangesTests {
         let token = fixture.token(ofUser: "42")
         #expect(try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: token).status == 200)
         fixture.time.advance(by: .seconds(1))
-        #expect(try await response.payPulse == "400 INVALID_CODE")
+        #expect(try await response.statusAndCode == "400 INVALID_CODE")
         #expect(try await fixture.grant()?.state == .disconnected)
     }
 
@@ -200,7 +200,7 @@ struct CodeExchangesTests {
         try await poll(until: { fixture.codes.exchanged.count == 1 })
         fixture.store.failTransactions(1, with: .ioFailure)
         fixture.codes.release()
-        #expect(try await response.payPulse == "400 INVALID_CREDENTIALS")
+        #expect(try await response.statusAndCode == "400 INVALID_CREDENTIALS")
         await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
         #expect(fixture.codes.revoked == [])
         fixture.time.advance(by: .milliseconds(500))
@@ -213,7 +213,7 @@ struct CodeExchangesTests {
         let fixture = try fixture()
         fixture.codes.grant("4/0A", refresh: "1//mistaken", ofAccount: .success("g-2"))
         fixture.codes.failRevocations(1)
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "400 INVALID_CREDENTIALS")
         await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
         fixture.google.setAccount("ya29.joe", .init(id: "g-2", email: "joe@gmail.com"))
         fixture.codes.grant("4/0B", refresh: "1//joe", ofAccount: .success("g-2"))
@@ -242,7 +242,7 @@ struct CodeExchangesTests {
         try await poll(until: { fixture.codes.exchanged.count == 1 })
         async let unstored = fixture.exchanges.stop(within: .seconds(20))
         try await poll(until: { fixture.exchanges.isStopping })
-        #expect(try await fixture.connect("ya29.jane", code: "4/0B").payPulse == "503 DEPENDENCY_FAILURE")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0B").statusAndCode == "503 DEPENDENCY_FAILURE")
         fixture.codes.release()
         #expect(try await response.status == 201)
         #expect(await unstored == .none)
@@ -261,7 +261,7 @@ struct CodeExchangesTests {
         fixture.codes.release()
         try await poll(until: { fixture.store.failed >= 1 })
         async let unstored = fixture.exchanges.stop(within: .zero)
-        #expect(try await response.payPulse == "503 DEPENDENCY_FAILURE")
+        #expect(try await response.statusAndCode == "503 DEPENDENCY_FAILURE")
         let result = await unstored
         #expect(result == (spillFails ? UnstoredResults(lost: 1) : UnstoredResults(spilled: 1)))
         #expect(fixture.codes.spilled.map { $0.refreshToken?.reveal() } == (spillFails ? [] : ["1//server"]))
@@ -284,7 +284,7 @@ struct CodeExchangesTests {
         async let unstored = fixture.exchanges.stop(within: .zero)
         await fixture.time.sleepers(atLeast: 1, for: CodeExchanges.timeToEnd)
         fixture.time.advance(by: CodeExchanges.timeToEnd)
-        #expect(try await response.payPulse == "503 DEPENDENCY_FAILURE")
+        #expect(try await response.statusAndCode == "503 DEPENDENCY_FAILURE")
         #expect(await unstored == UnstoredResults(spilled: 1))
         mayCommit.change { $0 = true }
         await fixture.exchanges.waitUntilNothingIsInProgress()

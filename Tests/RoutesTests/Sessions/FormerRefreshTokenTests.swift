@@ -58,7 +58,7 @@ struct FormerRefreshTokenTests {
     @Test("it is refused without the setting, after the setting's date, and as an access token")
     func refused() async throws {
         let off = try await Self.fixture(acceptFor: nil)
-        #expect(try await off.refresh(Self.token(off)).comprehension == Self.refusal)
+        #expect(try await off.refresh(Self.token(off)).statusAndDetail == Self.refusal)
 
         let fixture = try await Self.fixture()
         let foreignSigner = try TokenSigner(secrets: [Secret("another issuer's secret of thirty-two bytes")])
@@ -66,10 +66,10 @@ struct FormerRefreshTokenTests {
             Self.token(fixture, user: "43"), Self.token(fixture, type: "access"), Self.token(fixture, days: -1),
             Self.token(fixture, user: "unknown", days: -1), Self.token(fixture, by: foreignSigner),
         ]
-        for token in tokens { #expect(try await fixture.refresh(token).comprehension == Self.refusal) }
+        for token in tokens { #expect(try await fixture.refresh(token).statusAndDetail == Self.refusal) }
         let late = Self.token(fixture, days: 90)
         fixture.time.advance(by: .seconds(30 * 86_400))
-        #expect(try await fixture.refresh(late).comprehension == Self.refusal)
+        #expect(try await fixture.refresh(late).statusAndDetail == Self.refusal)
     }
 
     @Test("a user who is not imported yet is asked to wait, and not signed out")
@@ -77,7 +77,7 @@ struct FormerRefreshTokenTests {
         let fixture = try await Self.fixture()
         let token = Self.token(fixture, user: "late")
         let response = try await fixture.refresh(token)
-        #expect(response.comprehension == "503 The user is not moved yet; try again")
+        #expect(response.statusAndDetail == "503 The user is not moved yet; try again")
         #expect(response.header("Retry-After") == "60")
         // By which a proxy knows that the former backend can serve this request.
         #expect(response.header("Refresh-Worker-User") == "not-moved")
@@ -87,7 +87,7 @@ struct FormerRefreshTokenTests {
         fixture.time.advance(by: .seconds(30 * 86_400))
         let late = Self.token(fixture, user: "too late")
         let refused = try await fixture.refresh(late)
-        #expect(refused.comprehension == Self.refusal && refused.header("Refresh-Worker-User") == nil)
+        #expect(refused.statusAndDetail == Self.refusal && refused.header("Refresh-Worker-User") == nil)
     }
 
     @Test("it is not accepted as an access token")
@@ -118,7 +118,7 @@ struct FormerRefreshTokenTests {
         fixture.time.advance(by: .seconds(61))
         let third = try #require(try await fixture.refresh(second)["refresh_token"]?.string)
         fixture.time.advance(by: .seconds(61))
-        for used in [token, third, token] { #expect(try await fixture.refresh(used).comprehension == Self.refusal) }
+        for used in [token, third, token] { #expect(try await fixture.refresh(used).statusAndDetail == Self.refusal) }
         // Another device's token has a session of its own.
         #expect(try await fixture.refresh(Self.token(fixture, days: 29)).status == 200)
     }
@@ -133,7 +133,7 @@ struct FormerRefreshTokenTests {
         #expect(try await fixture.refresh(token).status == 200)
         fixture.time.advance(by: .seconds(2 * 86_400))
         #expect(try await fixture.refresh(token).status == 200)
-        #expect(try await fixture.refresh(other).comprehension == Self.refusal)
+        #expect(try await fixture.refresh(other).statusAndDetail == Self.refusal)
     }
 
     @Test("logging out with it ends it, even if it has not begun a session", arguments: [false, true])
@@ -143,8 +143,8 @@ struct FormerRefreshTokenTests {
         let body = #"{"refresh_token":"\#(token)"}"#
         let successor = hasBegun ? try await fixture.refresh(token)["refresh_token"]?.string : nil
         #expect(try await fixture.send("POST", "/api/auth/logout", json: body).status == 200)
-        #expect(try await fixture.refresh(token).comprehension == Self.refusal)
-        if let successor { #expect(try await fixture.refresh(successor).comprehension == Self.refusal) }
+        #expect(try await fixture.refresh(token).statusAndDetail == Self.refusal)
+        if let successor { #expect(try await fixture.refresh(successor).statusAndDetail == Self.refusal) }
     }
 
     @Test("it stays refused until it expires once its session has ended")
@@ -158,7 +158,7 @@ struct FormerRefreshTokenTests {
         for _ in 0..<12 {
             fixture.time.advance(by: .seconds(30 * 86_400))
             _ = try await fixture.store.removeExpired(at: fixture.time.now)
-            #expect(try await fixture.refresh(token).comprehension == Self.refusal)
+            #expect(try await fixture.refresh(token).statusAndDetail == Self.refusal)
         }
     }
 }

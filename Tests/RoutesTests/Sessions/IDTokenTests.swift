@@ -63,16 +63,16 @@ struct IDTokenTests {
     func repeated() async throws {
         let once = try token()
         #expect(try await signIn(once).status == 200)
-        #expect(try await signIn(once).comprehension == Self.refusal)
+        #expect(try await signIn(once).statusAndDetail == Self.refusal)
         fixture.time.advance(by: .seconds(3599))
         while try await fixture.store.removeExpired(at: fixture.time.now).mayHaveMore {}
-        #expect(try await signIn(once).comprehension == Self.refusal)
+        #expect(try await signIn(once).statusAndDetail == Self.refusal)
         // The record is removed an hour after the token's end, when its expiry refuses it.
         let count = { [fixture] in try await fixture.store.removeExpired(at: fixture.time.now).securityEvents }
         #expect(try await count() == 0)
         fixture.time.advance(by: .seconds(3602))
         #expect(try await count() == 1)
-        #expect(try await signIn(once).comprehension == Self.refusal)
+        #expect(try await signIn(once).statusAndDetail == Self.refusal)
     }
 
     @Test(
@@ -85,7 +85,7 @@ struct IDTokenTests {
         ] as [[String: JSONValue?]]
     )
     func refused(changes: [String: JSONValue?]) async throws {
-        #expect(try await signIn(token(changes)).comprehension == Self.refusal)
+        #expect(try await signIn(token(changes)).statusAndDetail == Self.refusal)
     }
 
     @Test("of the older issuer, without azp, or for the server's client is accepted")
@@ -99,8 +99,8 @@ struct IDTokenTests {
 
     @Test("has the nonce of the request, if that has one")
     func nonce() async throws {
-        #expect(try await signIn(token(), nonce: "n-2").comprehension == Self.refusal)
-        #expect(try await signIn(token(["nonce": nil]), nonce: "n-1").comprehension == Self.refusal)
+        #expect(try await signIn(token(), nonce: "n-2").statusAndDetail == Self.refusal)
+        #expect(try await signIn(token(["nonce": nil]), nonce: "n-1").statusAndDetail == Self.refusal)
         #expect(try await signIn(token()).status == 200)
     }
 
@@ -123,12 +123,12 @@ struct IDTokenTests {
     @Test("is refused if Google's key has not signed it, and cannot be judged without Google's keys")
     func keysOfGoogle() async throws {
         keys.publish(["k1": keys.second])
-        #expect(try await signIn(token()).comprehension == Self.refusal)
+        #expect(try await signIn(token()).statusAndDetail == Self.refusal)
         #expect(try await signIn(token(key: "k9")).status == 502)
         fixture.time.advance(by: .seconds(60))
-        #expect(try await signIn(token(key: "k9")).comprehension == Self.refusal)
+        #expect(try await signIn(token(key: "k9")).statusAndDetail == Self.refusal)
         for malformed in ["a.b.c", "e30.e30.AAAA"] {
-            #expect(try await signIn(malformed).comprehension == Self.refusal)
+            #expect(try await signIn(malformed).statusAndDetail == Self.refusal)
         }
         let other = try AccountFixture(googleKeys: .file { throw CancellationError() })
         let response = try await other.send("POST", Self.path, json: #"{"id_token":"\#(token())"}"#)

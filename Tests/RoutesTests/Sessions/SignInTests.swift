@@ -175,8 +175,8 @@ struct SignInTests {
         for token in vended {
             let body = #"{"access_token":"\#(token)"}"#
             let response = try await fixture.send("POST", "/api/auth/mobile/google", json: body)
-            #expect(response.comprehension == "400 Invalid Google access token")
-            #expect(try await fixture.connect(token, user: "attacker").payPulse == "400 INVALID_CREDENTIALS")
+            #expect(response.statusAndDetail == "400 Invalid Google access token")
+            #expect(try await fixture.connect(token, user: "attacker").statusAndCode == "400 INVALID_CREDENTIALS")
         }
     }
 
@@ -240,8 +240,8 @@ struct SignInTests {
         }
         let body = #"{"access_token":"\#(token)"}"#
         let response = try await fixture.send("POST", "/api/auth/mobile/google", json: body)
-        #expect(response.comprehension == "400 Invalid Google access token")
-        #expect(try await fixture.connect(token, user: "attacker").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(response.statusAndDetail == "400 Invalid Google access token")
+        #expect(try await fixture.connect(token, user: "attacker").statusAndCode == "400 INVALID_CREDENTIALS")
     }
 
     @Test("a vended token of a grant without an account is not accepted for its user")
@@ -278,6 +278,6 @@ struct SignInTests {
         let user = User(id: "42", createdAt: fixture.time.now, googleUserID: "g-1", isActive: false)
         try await fixture.store.transact { try $0.insert(user) }
         let response = try await fixture.send("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
-        #expect(response.comprehension == "401 Could not validate credentials")
+        #expect(response.statusAndDetail == "401 Could not validate credentials")
     }
 }

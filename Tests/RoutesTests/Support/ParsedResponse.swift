@@ -26,14 +26,15 @@ struct ParsedResponse: Sendable {
     /// The status and the code of an error of the internal routes, such as "409 disconnected".
     var error: String { "\(status) \(body?["error"]?.string ?? "")" }
 
-    /// The status and the code of a PayPulse error, such as "401 INVALID_TOKEN"; for a success the status alone.
-    var payPulse: String {
+    /// The status and the code of an error of the mail connection's routes, such as "401 INVALID_TOKEN". For a success
+    /// it is the status alone.
+    var statusAndCode: String {
         guard let code = body?["error"]?["code"]?.string else { return "\(status)" }
         return "\(status) \(code)"
     }
 
-    /// The status and the detail of a ComprehensionEngine error.
-    var comprehension: String {
+    /// The status and the detail of an error of the session routes. For a success it is the status alone.
+    var statusAndDetail: String {
         guard let detail = body?["detail"]?.string else { return "\(status)" }
         return "\(status) \(detail)"
     }
