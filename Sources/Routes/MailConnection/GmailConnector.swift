@@ -37,9 +37,8 @@ struct GmailConnector: Sendable {
     /// The tokens of the app's code, if it has brought one instead of a refresh token.
     var exchanged: ExchangedTokens?
 
-    /// Stores the tokens.
-    ///
-    /// `owner` is the owner of the stored grant if it was looked up before. Google is then not asked again.
+    /// Stores the tokens. `owner` is the owner of the stored grant if it was looked up before. Google is then not asked
+    /// again.
     func store(lookedUp owner: Grant.Owner? = nil) async throws -> Connected {
         for _ in 0..<Self.maximumAttempts {
             let basis = try await decide(lookedUp: owner)
@@ -64,9 +63,8 @@ struct GmailConnector: Sendable {
         }
     }
 
-    /// Returns the owner of the stored grant, from a refresh and userinfo.
-    ///
-    /// The owner has no name if the grant is dead. The result is `nil` if there is no grant.
+    /// Returns the owner of the stored grant, from a refresh and userinfo. The owner has no name if the grant is dead.
+    /// The result is `nil` if there is no grant.
     private func lookUpOwner() async throws -> Grant.Owner? {
         let token: VendedToken
         do {
@@ -86,13 +84,12 @@ struct GmailConnector: Sendable {
         }
     }
 
-    /// Returns the new refresh token, unless it is known to belong to another account.
-    ///
-    /// Otherwise an app that sends a token from before a switch would give one account access to the other's mail.
+    /// Returns the new refresh token, unless it is known to belong to another account. Otherwise an app that sends a
+    /// token from before a switch would give one account access to the other's mail.
     private func acceptedRefreshToken(_ basis: Basis) async throws -> Secret? {
         if let exchanged { return exchanged.refreshToken }
         guard let token = tokens.refreshToken else { return nil }
-        if isOfFormerAccount(token, basis) { return nil }
+        if isOfFormerAccount(token, by: basis) { return nil }
         let mark = TokenMarks(of: token).digest
         let holders = try await dependencies.store.transact { try $0.grants(withRefreshTokenMark: mark) }
         if ConnectionRules.areOfOtherAccount(holders, than: identity.owner) { return nil }
@@ -100,7 +97,7 @@ struct GmailConnector: Sendable {
     }
 
     /// `true` if the app brings again the stored token of the account that its user switches away from.
-    private func isOfFormerAccount(_ token: Secret, _ basis: Basis) -> Bool {
+    private func isOfFormerAccount(_ token: Secret, by basis: Basis) -> Bool {
         guard let stored = basis.stored, basis.decision.relation.isSwitch else { return false }
         if stored.hasTokenOfAnotherAccount { return false }
         return !dependencies.vault.isOther(refreshToken: token, ofClient: stored.clientID, than: stored)
@@ -108,9 +105,7 @@ struct GmailConnector: Sendable {
 
     // MARK: Storing
 
-    /// Stores a new grant, or a reconnected one.
-    ///
-    /// It returns `nil` if the stored grant has changed since the decision.
+    /// Stores a new grant, or a reconnected one. It returns `nil` if the stored grant has changed since the decision.
     private func store(_ basis: Basis) async throws -> Connected? {
         let refreshToken = try await acceptedRefreshToken(basis)
         let now = dependencies.time.now
@@ -141,7 +136,6 @@ struct GmailConnector: Sendable {
         )
     }
 
-    /// Returns the sealed tokens for a grant.
     private func incomingTokens(
         for id: GrantID,
         refreshToken: Secret?,

@@ -19,7 +19,6 @@ package struct ServiceList: Hashable, Sendable {
 }
 
 extension ServiceList {
-    /// The limit of services in one file.
     private static let maximumServices = 1_000
     private static let maximumValues = 10_000
     private static let maximumValueLength = 1024
@@ -39,12 +38,12 @@ extension ServiceList {
         } catch {
             throw FormatError("not JSON: \(error)")
         }
-        let members = try Self.members(of: document, ["services"], at: "")
+        let members = try Self.members(of: document, required: ["services"], at: "")
         guard let entries = members["services"]?.array else {
-            throw Self.mistake(at: "services", "must be an array of services")
+            throw Self.mistake(at: "services", problem: "must be an array of services")
         }
         guard (1...Self.maximumServices).contains(entries.count) else {
-            throw Self.mistake(at: "services", "must have 1 to \(Self.maximumServices) services")
+            throw Self.mistake(at: "services", problem: "must have 1 to \(Self.maximumServices) services")
         }
         var services: [[UInt8]: Service] = [:]
         var names: [String: Int] = [:]
@@ -52,11 +51,11 @@ extension ServiceList {
             let place = "services[\(index)]"
             let service = try Self.service(entry, at: place)
             if let other = names.updateValue(index, forKey: service.name) {
-                throw Self.mistake(at: "\(place).name", "is already the name of services[\(other)]")
+                throw Self.mistake(at: "\(place).name", problem: "is already the name of services[\(other)]")
             }
             if let other = services.updateValue(service, forKey: service.credentialHash) {
                 let problem = "is the credential of services[\(names[other.name] ?? index)] too"
-                throw Self.mistake(at: "\(place).credential_sha256", problem)
+                throw Self.mistake(at: "\(place).credential_sha256", problem: problem)
             }
         }
         self.init(services: services)
@@ -65,12 +64,12 @@ extension ServiceList {
     private static func service(_ entry: JSONValue, at place: String) throws(FormatError) -> Service {
         let members = try members(
             of: entry,
-            ["name", "credential_sha256", "users"],
+            required: ["name", "credential_sha256", "users"],
             optional: ["scopes", "operator", "manage"],
             at: place
         )
         guard let name = members["name"]?.string, name.isPlainID else {
-            throw mistake(at: "\(place).name", ServiceCredential.nameRule)
+            throw mistake(at: "\(place).name", problem: ServiceCredential.nameRule)
         }
         let credentialHash = try credentialHash(members, at: place)
         let isOperator = try flag("operator", of: members, at: place)
@@ -94,7 +93,7 @@ extension ServiceList {
             hash.count == 32
         else {
             let problem = "must be the SHA-256 of the credential as 64 lower-case hexadecimal digits"
-            throw mistake(at: "\(place).credential_sha256", problem)
+            throw mistake(at: "\(place).credential_sha256", problem: problem)
         }
         return hash
     }
@@ -107,7 +106,7 @@ extension ServiceList {
         if let value = members["scopes"] {
             return try allowance(value, at: "\(place).scopes") { ScopeName($0)?.canonical }
         }
-        guard mayBeMissing else { throw mistake(at: "\(place).scopes", "is missing") }
+        guard mayBeMissing else { throw mistake(at: "\(place).scopes", problem: "is missing") }
         return .nothing
     }
 
@@ -130,29 +129,29 @@ extension ServiceList {
         switch members[name] {
         case nil: return false
         case .bool(let value): return value
-        default: throw mistake(at: "\(place).\(name)", "must be true or false")
+        default: throw mistake(at: "\(place).\(name)", problem: "must be true or false")
         }
     }
 
-    /// Returns the members of an object that must have all of `names`, and no others but the `optional` ones.
+    /// Returns the members of an object that must have the `required` ones, and no others but the `optional` ones.
     private static func members(
         of value: JSONValue,
-        _ names: [String],
+        required names: [String],
         optional: [String] = [],
         at place: String
     ) throws(FormatError) -> [String: JSONValue] {
         guard let members = value.object else {
-            throw mistake(at: place, "must be an object")
+            throw mistake(at: place, problem: "must be an object")
         }
         let prefix = place.isEmpty ? "" : "\(place)."
         let allowed = names + optional
         if let unknown = members.keys.filter({ !allowed.contains($0) }).min() {
             let known = allowed.joined(separator: ", ")
             let shown = unknown.unicodeScalars.contains(where: \.disturbsTerminals) ? "?" : unknown.capped(at: 64)
-            throw mistake(at: prefix + shown, "is not known; there are: \(known)")
+            throw mistake(at: prefix + shown, problem: "is not known; there are: \(known)")
         }
         for name in names where members[name] == nil {
-            throw mistake(at: prefix + name, "is missing")
+            throw mistake(at: prefix + name, problem: "is missing")
         }
         return members
     }
@@ -166,15 +165,15 @@ extension ServiceList {
         guard let values = value?.array, (1...maximumValues).contains(values.count) else {
             let texts = "an array of 1 to \(maximumValues) texts"
             let forms = orPresent ? "\(texts), or \"present\"" : "or \(texts)"
-            throw mistake(at: place, "must be [\"*\"] for all, \(forms)")
+            throw mistake(at: place, problem: "must be [\"*\"] for all, \(forms)")
         }
         if values == [.string("*")] { return .everything }
         var names: Set<String> = []
         for (index, value) in values.enumerated() {
             let place = "\(place)[\(index)]"
-            if value == .string("*") { throw mistake(at: place, "must be the only entry to mean all") }
+            if value == .string("*") { throw mistake(at: place, problem: "must be the only entry to mean all") }
             guard let text = value.string, text.utf8.count <= maximumValueLength, let name = read(text) else {
-                throw mistake(at: place, "is not a name")
+                throw mistake(at: place, problem: "is not a name")
             }
             names.insert(name)
         }
@@ -182,7 +181,7 @@ extension ServiceList {
     }
 
     /// `place` is the place in the file, such as `services[2].scopes`.
-    private static func mistake(at place: String, _ problem: String) -> FormatError {
+    private static func mistake(at place: String, problem: String) -> FormatError {
         FormatError(place.isEmpty ? problem : "\(place): \(problem)")
     }
 }

@@ -48,7 +48,6 @@ struct CodeExchangeList {
 
     mutating func stop() { isStopping = true }
 
-    /// Returns the number of a new waiter or revocation.
     mutating func nextNumber() -> Int {
         lastNumber += 1
         return lastNumber
@@ -71,20 +70,18 @@ struct CodeExchangeList {
         return entry.outcome
     }
 
-    /// Throws if no exchange can begin now.
     func checkMayBegin() throws(AppError) {
         let inProgress = entries.values.count(where: \.isInProgress)
         guard !isStopping, inProgress < Self.maximumInProgress else { throw .stillConnecting }
     }
 
-    mutating func begin(_ key: CodeKey, _ entry: Entry) {
+    mutating func begin(_ key: CodeKey, as entry: Entry) {
         if entries.count >= Self.maximumKept, let oldest = oldestEnded { entries[oldest] = nil }
         entries[key] = entry
     }
 
-    /// Ends an exchange, and returns the requests that wait for it.
-    ///
-    /// `isOutcomeKept` is `false` if a repetition must be a new exchange.
+    /// Ends an exchange, and returns the requests that wait for it. `isOutcomeKept` is `false` if a repetition must be
+    /// a new exchange.
     mutating func end(_ key: CodeKey, isOutcomeKept: Bool, at now: BootInstant) -> [Waiter] {
         // Tokens that are still held go to the spill file.
         if entries[key]?.tokens == nil {

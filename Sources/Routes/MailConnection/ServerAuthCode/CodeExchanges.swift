@@ -12,7 +12,7 @@ private import Synchronization
 package final class CodeExchanges: Sendable {
     /// The time that a request waits for the end of an exchange.
     static let maximumWait: Duration = .seconds(25)
-    /// The time at the end of a stop in which a cancelled exchange can end; one that waits for the store might not.
+    /// The time at the end of a stop in which a cancelled exchange can end. One that waits for the store might not.
     static let timeToEnd: Duration = .milliseconds(250)
 
     enum Outcome: Sendable {
@@ -64,9 +64,8 @@ package final class CodeExchanges: Sendable {
 
     // MARK: Requests
 
-    /// Returns the connection that a code leads to, by the first exchange of the code.
-    ///
-    /// The exchange continues if the caller is cancelled, because the code may be spent already.
+    /// Returns the connection that a code leads to, by the first exchange of the code. The exchange continues if the
+    /// caller is cancelled, because the code might be spent already.
     func connection(
         by key: CodeKey,
         ofUser userID: String,
@@ -97,7 +96,7 @@ package final class CodeExchanges: Sendable {
                 end(key, with: outcome)
                 return outcome
             }
-            list.begin(key, CodeExchangeList.Entry(userID: userID, account: account, outcome: outcome))
+            list.begin(key, as: CodeExchangeList.Entry(userID: userID, account: account, outcome: outcome))
             return outcome
         }
     }
@@ -108,9 +107,7 @@ package final class CodeExchanges: Sendable {
         for waiter in waiters { waiter.result.resume(returning: true) }
     }
 
-    /// Waits for the end of an exchange.
-    ///
-    /// It returns `false` if that takes too long, or if the worker stops before.
+    /// Waits for the end of an exchange. It returns `false` if that takes too long, or if the worker stops before.
     private func hasEnded(_ key: CodeKey) async -> Bool {
         let number = list.withLock { $0.nextNumber() }
         // Nothing of a request that no longer waits stays behind: an exchange can last as long as the store fails.
@@ -145,7 +142,7 @@ package final class CodeExchanges: Sendable {
     /// Records that Google has accepted a code of the client.
     func forgetForeign() { list.withLock { $0.forgetForeign() } }
 
-    /// Keeps the tokens of Google's response until they are stored; `nil` if they are, or never will be.
+    /// Keeps the tokens of Google's response until they are stored. `nil` means that they are, or never will be.
     func hold(_ tokens: ExchangedTokens?, for key: CodeKey) { list.withLock { $0.hold(tokens, for: key) } }
 
     /// `true` while tokens that came with an access token of this account are not stored.
@@ -173,9 +170,8 @@ package final class CodeExchanges: Sendable {
         for revocation in list.withLock(\.revocationsInProgress) { await revocation.value }
     }
 
-    /// Begins no more exchanges, and lets those in progress end until the deadline.
-    ///
-    /// Tokens that the store has not taken by then go to the spill file.
+    /// Begins no more exchanges, and lets those in progress end until the deadline. Tokens that the store has not taken
+    /// by then go to the spill file.
     package func stop(within grace: Duration) async -> UnstoredResults {
         list.withLock { $0.stop() }
         await time.wait(atMost: grace) { await self.waitUntilNothingIsInProgress() }
