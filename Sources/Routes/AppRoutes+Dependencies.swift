@@ -18,7 +18,7 @@ extension AppRoutes {
         let googleKeys: KeySetCache
         /// Returns the client ids that are configured at this moment, which a reload can change.
         private let currentClientIDs: @Sendable () -> [String]
-        /// The exchange of the app's codes; `nil` in tests that need none.
+        /// The exchange of the app's codes, or `nil` in tests that need none.
         let exchanges: CodeExchanges?
         let budgets: RequestBudgets
         /// The stored users that a Google account can be linked to by its e-mail address.

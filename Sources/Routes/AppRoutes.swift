@@ -14,9 +14,8 @@ package struct AppRoutes: Sendable {
 }
 
 extension Route {
-    /// Makes a route whose handler can throw: its error gets a response in the form of the route's family.
-    ///
-    /// An internal error is logged.
+    /// Makes a route whose handler can throw: its error gets a response in the form of the route's family. An internal
+    /// error is logged.
     init(
         _ method: String,
         _ pattern: String,

@@ -5,6 +5,10 @@ internal import HTTPServer
 
 /// The body of a request as named values, from JSON or a form.
 ///
+///     let body = try RequestBody(request)
+///     let token = try body.required("access_token")  // throws AppError.missingField
+///     let nonce = try body.text("nonce")             // nil without one
+///
 /// `null` and an empty text count as a missing member.
 struct RequestBody: Sendable {
     private static let maximumText = 1024

@@ -5,6 +5,9 @@ internal import HTTPServer
 ///
 /// Many phones share the address of their network, so only failures have a small limit: an honest phone rarely fails to
 /// sign in, and a client that guesses tokens almost always fails.
+///
+///     try budgets.spendWrite(request)                            // for a request that writes
+///     try await budgets.signIn(request) { try await … }          // for one that can fail to sign in
 package struct RequestBudgets: Sendable {
     /// The number of successful sign-ins, or of writes, that an address can make for each failed sign-in.
     static let successesPerFailure = 10

@@ -3,6 +3,8 @@ internal import HTTPServer
 
 extension ServerResponse {
     /// Returns a response whose body is the object that `body` writes.
+    ///
+    ///     .object(status: 201) { $0.field("result", "added") }
     static func object(status: Int = 200, headers: [ServerRequest.Field] = [], _ body: (inout JSONLine) -> Void) -> Self
     {
         var line = JSONLine()
@@ -10,7 +12,6 @@ extension ServerResponse {
         return .json(line.bytes, status: status, headers: headers)
     }
 
-    /// The header that forbids caching.
     static let noStore: ServerRequest.Field = ("Cache-Control", "no-store")
 
     /// The response with headers that forbid caching and content sniffing.

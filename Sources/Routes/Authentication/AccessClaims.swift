@@ -23,9 +23,7 @@ struct AccessClaims: Hashable, Sendable {
         }
     }
 
-    /// Reads the claims of a token that a login has signed.
-    ///
-    /// Its `sid` names a session of the login, not of the worker.
+    /// Reads the claims of a token that a login has signed. Its `sid` names a session of the login, not of the worker.
     init(_ claims: JSONValue, ofLoginWith userClaim: String) throws(AppError) {
         try self.init(claims, userID: claims.userID(in: userClaim), sessionID: nil)
     }
@@ -54,7 +52,6 @@ struct AccessClaims: Hashable, Sendable {
     }
 }
 
-/// The user of a token.
 extension AccessClaims {
     /// Decides from the stored data whether the token is accepted, and returns its user as it should be stored.
     ///

@@ -5,6 +5,9 @@ package import Storage
 
 /// Verifies the app's own tokens: those of the shared secret (HS256), and those that a login has signed with a key of
 /// its published key set (RS256, ES256).
+///
+///     let caller = try await tokens.caller(presenting: "eyJhbGciOi…")
+///     caller.userID  // "42"
 package struct AppTokens: Sendable {
     package static let usualUserClaim = "sub"
 
@@ -15,7 +18,6 @@ package struct AppTokens: Sendable {
     let issuer: String?
     /// The required `aud`, if any.
     let audience: String?
-    /// The claim with the user's id.
     let userClaim: String
     let store: any Store
     let time: any TimeSource
@@ -43,7 +45,6 @@ package struct AppTokens: Sendable {
         try await caller(with: try await claims(of: token))
     }
 
-    /// Returns the caller that checked claims name.
     func caller(with claims: AccessClaims) async throws -> AuthenticatedCaller {
         var session: Session?
         if let id = claims.sessionID { session = try await store.session(id) }
@@ -52,9 +53,8 @@ package struct AppTokens: Sendable {
         return AuthenticatedCaller(claims: claims, storedUser: user == stored ? user : nil)
     }
 
-    /// Returns the claims of an access token that is signed and valid now.
-    ///
-    /// The header only chooses between the shared secret and the key sets. There, the algorithm is that of the key.
+    /// Returns the claims of an access token that is signed and valid now. The header only chooses between the shared
+    /// secret and the key sets. There, the algorithm is that of the key.
     func claims(of text: String) async throws(AppError) -> AccessClaims {
         if !keySets.isEmpty, let token = Self.loginToken(text) {
             try await verify(token)
@@ -122,9 +122,8 @@ package struct AppTokens: Sendable {
 
     private typealias FetchedKey = Result<PublicKey?, KeySetCache.Unavailable>
 
-    /// Fetches all key sets at once, and returns what each has under this id as it arrives.
-    ///
-    /// Not by a task group, which would wait for the slowest server although another set has the key.
+    /// Fetches all key sets at once, and returns what each has under this id as it arrives. Not by a task group, which
+    /// would wait for the slowest server although another set has the key.
     private func keys(id: String) -> some AsyncSequence<FetchedKey, Never> {
         let (results, continuation) = AsyncStream.makeStream(of: FetchedKey.self)
         for keySet in keySets {
@@ -139,9 +138,8 @@ package struct AppTokens: Sendable {
         return results.prefix(keySets.count)
     }
 
-    /// Throws if the token is of another issuer, or meant for another audience.
-    ///
-    /// Access tokens of Amazon Cognito have `client_id` and no `aud`.
+    /// Throws if the token is of another issuer, or meant for another audience. Access tokens of Amazon Cognito have
+    /// `client_id` and no `aud`.
     private func checkTarget(_ claims: JSONValue) throws(AppError) {
         if let issuer, claims["iss"]?.string != issuer { throw .foreignToken }
         guard let audience else { return }

@@ -17,7 +17,6 @@ extension JSONValue {
         claim == AppTokens.usualUserClaim ? try userID() : try userID(in: claim)
     }
 
-    /// Returns the user from one claim.
     func userID(in claim: String) throws(AppError) -> String {
         guard let userID = try Self.userID(self[claim]) else { throw .invalidToken }
         // An address that the user has only claimed names nobody.
@@ -25,9 +24,8 @@ extension JSONValue {
         return userID
     }
 
-    /// What the issuer says about the address, or `nil` if it says nothing.
-    ///
-    /// An address that the user has only claimed must not be linked to the Google account that owns it.
+    /// What the issuer says about the address, or `nil` if it says nothing. An address that the user has only claimed
+    /// must not be linked to the Google account that owns it.
     var emailIsVerified: Bool? {
         switch self["email_verified"] {
         case nil, .null: nil

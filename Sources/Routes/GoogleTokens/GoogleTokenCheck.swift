@@ -15,6 +15,9 @@ private enum TokenFact: Sendable {
 
 /// Finds the owner of a Google token that the app presents.
 ///
+///     let identity = try await GoogleTokenCheck(dependencies: dependencies).identity(of: accessToken)
+///     identity.email  // "jane@gmail.com"
+///
 /// A token that was issued to another app is refused, and so is one whose e-mail address is not verified.
 struct GoogleTokenCheck: Sendable {
     let dependencies: AppRoutes.Dependencies

@@ -29,16 +29,13 @@ actor CachedResult<Value: Sendable> {
         self.compute = compute
     }
 
-    /// Returns the result of the last two seconds, or a new one.
-    ///
-    /// Simultaneous callers share it.
+    /// Returns the result of the last two seconds, or a new one. Simultaneous callers share it.
     func value() async throws -> Value {
         try await currentTask().value
     }
 
-    /// Returns the last result without waiting, and begins to get a new one if it is not recent.
-    ///
-    /// It returns `nil` if there is none of the last ten minutes.
+    /// Returns the last result without waiting, and begins to get a new one if it is not recent. It returns `nil` if
+    /// there is none of the last ten minutes.
     func latestValue() -> Value? {
         _ = currentTask()
         guard let latest, time.sinceBoot - latest.startedAt < maximumLifetime else { return nil }

@@ -7,7 +7,6 @@ private import Synchronization
 /// A probe that used the database itself would wait for it: up to ten seconds while a server is unreachable. The load
 /// balancer would have given up by then.
 package final class DatabaseReadiness: Sendable {
-    /// The pause between two checks.
     static let interval: Duration = .seconds(2)
     /// The time limit of one check: a longer one counts as failed.
     static let timeout: Duration = .seconds(3)
@@ -32,7 +31,6 @@ package final class DatabaseReadiness: Sendable {
         await time.repeat(every: Self.interval) { await check() }
     }
 
-    /// Checks once and records the outcome.
     package func check() async {
         let problem: String?
         do {

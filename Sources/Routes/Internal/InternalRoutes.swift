@@ -51,9 +51,8 @@ package struct InternalRoutes: Sendable {
         }
     }
 
-    /// The address by which the client reached this listener. Behind a proxy that ends TLS it is the proxy's.
-    ///
-    /// A forged `Host` changes only the response to the one who forged it, because nothing stores it.
+    /// The address by which the client reached this listener. Behind a proxy that ends TLS it is the proxy's. A forged
+    /// `Host` changes only the response to the one who forged it, because nothing stores it.
     private func issuer(for request: ServerRequest) -> String {
         var host = "localhost"
         if let name = request.header("Host"), !name.isEmpty { host = name }
@@ -144,9 +143,8 @@ package struct InternalRoutes: Sendable {
 }
 
 extension InternalRoutes {
-    /// Makes the routes of a worker, which has no `services` without a services file.
-    ///
-    /// `clientIDs` are those of the moment, which a reload can change.
+    /// Makes the routes of a worker, which has no `services` without a services file. `clientIDs` are those of the
+    /// moment, which a reload can change.
     package init(
         services: ServiceDirectory?,
         provider: TokenProvider,

@@ -5,7 +5,6 @@ import Status
 import Telemetry
 
 extension MonitoringHandler {
-    /// Returns the metrics in Prometheus' text format.
     func prometheus() async -> ServerResponse {
         let clients = await engine.clientStatuses
         let fresh: StatusSnapshot?

@@ -10,9 +10,7 @@ package import Telemetry
 ///
 /// Only the pages for operators contain user ids. ``InternalRoutes`` decides what needs a credential.
 package struct MonitoringHandler: Sendable {
-    /// Reads a snapshot from the database.
-    ///
-    /// `includesSlowParts` is `false` for one that is made often.
+    /// Reads a snapshot from the database. `includesSlowParts` is `false` for one that is made often.
     package typealias Observe =
         @Sendable (_ process: ProcessStatus, _ includesSlowParts: Bool) async throws -> StatusSnapshot
 
@@ -72,9 +70,7 @@ package struct MonitoringHandler: Sendable {
         self.certificateExpiry = certificateExpiry
     }
 
-    /// Returns 200 if the loops of the process run.
-    ///
-    /// If they do not, only a restart helps.
+    /// Returns 200 if the loops of the process run. If they do not, only a restart helps.
     func health() -> ServerResponse {
         let stalled = stalledLoops()
         guard stalled.isEmpty else { return .text("stalled: \(stalled.joined(separator: ", "))\n", status: 503) }
@@ -255,9 +251,8 @@ package struct MonitoringHandler: Sendable {
         return time.now - snapshot.at <= maximumAge ? snapshot : nil
     }
 
-    /// Returns the last snapshot, with the clients whose breaker this worker has seen opening since.
-    ///
-    /// Nobody should have to wait for the next snapshot to learn that nothing is sent any more.
+    /// Returns the last snapshot, with the clients whose breaker this worker has seen opening since. Nobody should have
+    /// to wait for the next snapshot to learn that nothing is sent any more.
     func latestSnapshot() async -> StatusSnapshot? {
         guard var snapshot = await lastSnapshot.latestValue() else { return nil }
         for client in await engine.clientStatuses {
@@ -269,9 +264,8 @@ package struct MonitoringHandler: Sendable {
         return snapshot
     }
 
-    /// Returns the code of the database's problem, or `nil` without one.
-    ///
-    /// Claims can fail where the check does not, such as on a full disk.
+    /// Returns the code of the database's problem, or `nil` without one. Claims can fail where the check does not, such
+    /// as on a full disk.
     private func databaseProblem() async -> String? {
         if let problem = database.problem { return problem }
         if let failing = await engine.failingToClaimFor, failing > ProcessStatus.tolerableDelay {
@@ -280,7 +274,6 @@ package struct MonitoringHandler: Sendable {
         return nil
     }
 
-    /// Returns what the process knows about itself.
     func processStatus() async -> ProcessStatus {
         var process = ProcessStatus()
         process.isWorker = true

@@ -3,17 +3,19 @@ import Telemetry
 
 /// Metrics in Prometheus' text format, version 0.0.4
 /// (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format).
+///
+///     text.gauge("refresh_worker_store_up", value: 1, help: "1 if the database could be read.")
+///     // # HELP refresh_worker_store_up 1 if the database could be read.
+///     // # TYPE refresh_worker_store_up gauge
+///     // refresh_worker_store_up 1
 struct PrometheusText: Sendable {
-    /// The `Content-Type` of the answer.
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    /// A value, and the values of its labels.
     struct Sample: Sendable {
         var labels: [String] = []
         let value: Double
     }
 
-    /// A metric, with or without samples.
     struct Metric: Sendable {
         /// A counter only grows, and starts at 0 with the worker.
         enum Kind: String, Sendable {

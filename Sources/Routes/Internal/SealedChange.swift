@@ -42,7 +42,6 @@ struct SealedChange {
         version = String(parts[1])
     }
 
-    /// Throws if the user's stored grant is not as the operator saw it.
     func check(_ stored: Grant?) throws {
         guard stored?.version == version else { throw ServiceError.oldPage }
     }

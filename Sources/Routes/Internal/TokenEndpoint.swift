@@ -51,9 +51,8 @@ extension TokenVendingHandler {
         }
     }
 
-    /// Returns the response of RFC 6749, section 5.1, and RFC 8693, section 2.2.1.
-    ///
-    /// The scope is every scope that the user has granted, or requests-oauthlib refuses the token.
+    /// Returns the response of RFC 6749, section 5.1, and RFC 8693, section 2.2.1. The scope is every scope that the
+    /// user has granted, or requests-oauthlib refuses the token.
     private func response(with token: VendedToken, grantType: TokenEndpointRequest.GrantType?) -> ServerResponse {
         .object(headers: ServiceError.oauthHeaders) { line in
             line.field("access_token", token.accessToken.reveal())
@@ -76,9 +75,8 @@ extension TokenVendingHandler {
         }
     }
 
-    /// Returns the error for now, instead of the end of a grant that the worker itself can still undo.
-    ///
-    /// Libraries delete the connection after `invalid_grant`, so it must be final.
+    /// Returns the error for now, instead of the end of a grant that the worker itself can still undo. Libraries delete
+    /// the connection after `invalid_grant`, so it must be final.
     private func orDoubt(_ error: ServiceError, about userID: String) async throws -> ServiceError {
         guard case .mustAct(let state, let reason, _) = error, state.endsRefreshes else { return error }
         guard let wait = try await provider.recallTimeLeft(ofUser: userID) else { return error }

@@ -83,7 +83,6 @@ struct TokenVendingHandler: Sendable {
         return try await provider.token(of: grant, minimumLife: demands.minimumLife)
     }
 
-    /// Checks that the service is allowed to send the request.
     private func permit(
         _ demands: TokenVendingRequest,
         userID: String,
@@ -96,7 +95,6 @@ struct TokenVendingHandler: Sendable {
         if let refusal { throw refusal }
     }
 
-    /// Returns the grant if one of its tokens can satisfy the request.
     private func usable(
         _ stored: Grant?,
         demands: TokenVendingRequest,
@@ -124,9 +122,7 @@ struct TokenVendingHandler: Sendable {
         return response(to: result)
     }
 
-    /// Returns the token of `body` once the audit's line is recorded.
-    ///
-    /// A refusal is recorded too.
+    /// Returns the token of `body` once the audit's line is recorded. A refusal is recorded too.
     func vend(
         to service: Service,
         forced: Bool,
@@ -175,9 +171,8 @@ struct TokenVendingHandler: Sendable {
         return refused(.unauthorized, since: start)
     }
 
-    /// Returns the service of the request's credential.
-    ///
-    /// Two credentials count as none, because choosing one would be arbitrary.
+    /// Returns the service of the request's credential. Two credentials count as none, because choosing one would be
+    /// arbitrary.
     private func service(of request: ServerRequest) -> Service? {
         guard let credential = BearerToken(of: request).text else { return nil }
         return services.service(presenting: credential)

@@ -5,7 +5,7 @@ import HTTPServer
 import Storage
 import Telemetry
 
-/// The demands of a request for a token.
+/// What a request for a token demands, such as `?min_ttl=300&scope=openid`.
 struct TokenVendingRequest: Sendable {
     private static let defaultMinimumLife = 60
     private static let maximumMinimumLife = 3600
@@ -57,7 +57,6 @@ struct TokenVendingRequest: Sendable {
         return scopes
     }
 
-    /// Parses the rejected token from a body.
     static func rejectedToken(in body: [UInt8]) throws(ServiceError) -> Secret {
         guard let token = Token.required(JSONValue.object(in: body)?["access_token"]) else {
             throw .invalidRequest("the body must be a JSON object with the access_token that Google rejected")

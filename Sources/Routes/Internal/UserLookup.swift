@@ -107,9 +107,8 @@ struct UserLookup: Sendable {
         }
     }
 
-    /// Performs the change that an operator confirmed on the page, and returns the grant.
-    ///
-    /// The page might be old: the transaction of the change first checks that the grant is still the one it showed.
+    /// Performs the change that an operator confirmed on the page, and returns the grant. The page might be old: the
+    /// transaction of the change first checks that the grant is still the one it showed.
     func change(_ request: ServerRequest, by administration: AdministrationHandler) async throws(ServiceError)
         -> GrantID
     {
@@ -143,9 +142,8 @@ struct UserLookup: Sendable {
         return credential
     }
 
-    /// Calls `read` for an operator, and returns its result once the audit's line is recorded.
-    ///
-    /// A refusal is recorded too.
+    /// Calls `read` for an operator, and returns its result once the audit's line is recorded. A refusal is recorded
+    /// too.
     private func answer<Result>(
         _ request: ServerRequest,
         _ read: (Service) async throws -> Found<Result>
@@ -198,7 +196,6 @@ struct UserLookup: Sendable {
 }
 
 extension [ServerRequest.Field] {
-    /// The value of the only field with this name, or `nil`.
     fileprivate func only(_ name: String) -> String? {
         let values = filter { $0.name == name }.map(\.value)
         return values.count == 1 ? values[0] : nil

@@ -5,7 +5,6 @@ internal import Storage
 ///     ConnectionRules.decide(stored: grantOfJohn, incoming: ownerJane)
 ///     // Decision(relation: .switched(from: "john@gmail.com", to: "jane@gmail.com"), keepsStored: false)
 enum ConnectionRules {
-    /// The relation between the new account and the stored one.
     enum Relation: Hashable, Sendable {
         case first
         case same
@@ -31,9 +30,8 @@ enum ConnectionRules {
         return Decision(relation: .same, keepsStored: false)
     }
 
-    /// `true` if one of the grants that hold a refresh token is known to belong to another account than the new one.
-    ///
-    /// A grant with a foreign token is not counted: its own account is not the token's.
+    /// `true` if one of the grants that hold a refresh token is known to belong to another account than the new one. A
+    /// grant with a foreign token is not counted: its own account is not the token's.
     static func areOfOtherAccount(_ holders: [Grant], than incoming: Grant.Owner) -> Bool {
         holders.contains { !$0.hasTokenOfAnotherAccount && $0.owner.named.isOtherAccount(than: incoming) }
     }
@@ -52,7 +50,6 @@ extension ConnectionRules.Relation {
         if case .switched = self { true } else { false }
     }
 
-    /// The message that the app shows.
     var message: String {
         switch self {
         case .first: "First Gmail connection"

@@ -130,9 +130,8 @@ struct MailConnectionRoutes: Sendable {
         .success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
     }
 
-    /// Records that a user without a grant has disconnected, or returns `false` if there is a grant.
-    ///
-    /// The grant can still be at a former backend, and an import must not connect it then.
+    /// Records that a user without a grant has disconnected, or returns `false` if there is a grant. The grant can
+    /// still be at a former backend, and an import must not connect it then.
     private func recordDisconnect(ofUserWithoutGrant userID: String) async throws -> Bool {
         let now = dependencies.time.now
         let recorded = try await dependencies.store.disconnectTime(ofUserWithoutGrant: userID)

@@ -1,6 +1,5 @@
 import Storage
 
-/// The result of one event.
 struct AppliedSecurityEvent: Sendable {
     let kind: String
     var outcome: SecurityEventOutcome

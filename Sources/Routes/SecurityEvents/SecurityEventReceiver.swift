@@ -19,7 +19,6 @@ struct SecurityEventReceiver: Sendable {
     /// Called after grants have changed, so that the engine reads the due grants.
     let onChange: @Sendable () async -> Void
 
-    /// The route to which Google posts.
     var route: Route {
         Route("POST", "/v1/google/security-events") { request, _ in .respond(await response(to: request).secured) }
     }
@@ -85,9 +84,8 @@ struct SecurityEventReceiver: Sendable {
 }
 
 extension MetricsEvent {
-    /// One event of a security event token that Google sent.
-    ///
-    /// `token` is a hash that identifies the token. Its own id stays private to Google.
+    /// One event of a security event token that Google sent. `token` is a hash that identifies the token. Its own id
+    /// stays private to Google.
     static func securityEvent(_ event: AppliedSecurityEvent, token: String) -> MetricsEvent {
         MetricsEvent("security_event") { line in
             line.text("token", token, "16 hexadecimal digits that identify the token, also if it is sent again")

@@ -21,7 +21,6 @@ extension SecurityEventToken {
     }
 }
 
-/// The effect of an event on one grant.
 enum SecurityEventAction: Equatable {
     /// Deletes the tokens, which are dead.
     case disconnect(GrantReason)
@@ -61,7 +60,6 @@ extension SecurityEvent.Kind {
         }
     }
 
-    /// `true` if the event is only recorded.
     var isOnlyRecorded: Bool {
         switch self {
         case .credentialChangeRequired, .verification, .other: true

@@ -46,9 +46,8 @@ struct AppSessions: Sendable {
         case refused
     }
 
-    /// Exchanges a refresh token for new tokens, or for the family's current ones.
-    ///
-    /// The signature is checked before the family is read, so that a caller who only knows a family's id cannot end it.
+    /// Exchanges a refresh token for new tokens, or for the family's current ones. The signature is checked before the
+    /// family is read, so that a caller who only knows a family's id cannot end it.
     func rotate(_ presented: String) async throws -> SessionTokenPair {
         guard let claims = dependencies.tokens.refreshClaims(of: presented) else {
             throw AppError.invalidRefreshToken
@@ -118,9 +117,8 @@ struct AppSessions: Sendable {
         }
     }
 
-    /// Handles a request that does not need a write, so that it never waits for the store's writer.
-    ///
-    /// Most repetitions, and tokens of ended families, do not need one. Returns `nil` for a token that does.
+    /// Handles a request that does not need a write, so that it never waits for the store's writer. Most repetitions,
+    /// and tokens of ended families, do not need one. Returns `nil` for a token that does.
     private func rotateWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
         guard let session = try await dependencies.store.session(claims.sessionID) else {
             try await checkFirstUse(of: claims, at: now)

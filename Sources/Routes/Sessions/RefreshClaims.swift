@@ -45,9 +45,7 @@ struct RefreshClaims: Hashable, Sendable {
         }
     }
 
-    /// `true` for a former token that can begin a session now.
-    ///
-    /// After `end`, no former token can.
+    /// `true` for a former token that can begin a session now. After `end`, no former token can.
     func mayBegin(at now: Timestamp, until end: Timestamp?) -> Bool {
         guard let end, now < end else { return false }
         return formerExpiry != nil && isTimely
@@ -67,8 +65,6 @@ struct RefreshClaims: Hashable, Sendable {
         )
     }
 
-    /// The fields that identify the session in a log line.
-    ///
-    /// They contain neither a token nor personal data.
+    /// The fields that identify the session in a log line. They contain neither a token nor personal data.
     var logFields: KeyValuePairs<String, String> { ["session": sessionID.description] }
 }

@@ -14,14 +14,12 @@ enum SignInProof: Sendable {
     /// An ID token, which counts once.
     case idToken(digest: [UInt8], expiresAt: Timestamp)
 
-    /// How long an ID token that was used is remembered after its end.
-    ///
-    /// More than the difference between the clocks of two workers.
+    /// How long an ID token that was used is remembered after its end. More than the difference between the clocks of
+    /// two workers.
     private static let memory = Duration.seconds(3600)
 
-    /// Throws if the token does not prove the identity to the worker, whatever Google says.
-    ///
-    /// The store remembers used ID tokens, because all workers share it.
+    /// Throws if the token does not prove the identity to the worker, whatever Google says. The store remembers used ID
+    /// tokens, because all workers share it.
     func check(
         in transaction: any StoreTransaction,
         owner: Grant.Owner,

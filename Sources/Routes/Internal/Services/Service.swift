@@ -28,7 +28,6 @@ package struct Service: Hashable, Sendable {
     }
 
     let name: String
-    /// The SHA-256 of the service's credential.
     let credentialHash: [UInt8]
     let scopes: Allowance
     /// The users whose tokens it may have, whose grants it may manage, and whom an operator may look up.

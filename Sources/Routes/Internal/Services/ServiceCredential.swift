@@ -32,7 +32,6 @@ package struct ServiceCredential: Sendable {
         digest = Hexadecimal.encode(Digest.sha256(Array(secret.reveal().utf8)))
     }
 
-    /// Adds the fields of ``entry`` to an object.
     package func writeEntry(to line: inout JSONLine) {
         line.field("name", name)
         line.field("credential_sha256", digest)

@@ -20,13 +20,11 @@ package final class ServiceDirectory: Sendable {
         list.withLock { $0 = services }
     }
 
-    /// Returns the service of a credential.
     func service(presenting credential: some StringProtocol) -> Service? {
         let hash = Digest.sha256(Array(credential.utf8))
         return list.withLock { $0.services[hash] }
     }
 
-    /// Returns the user of a handle of any service.
     func user(ofHandle handle: String) throws(CryptoError) -> String? {
         for service in list.withLock({ $0.services }).values {
             if let user = try service.userID(ofHandle: handle) { return user }

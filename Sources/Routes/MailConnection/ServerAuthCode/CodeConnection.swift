@@ -6,6 +6,8 @@ internal import Storage
 internal import Telemetry
 
 /// One connection by a code of the app: from the accepted caller to the stored grant.
+///
+/// The code can be used once, so all that could keep its tokens from being stored is checked before it is sent.
 struct CodeConnection: Sendable {
     /// The note that is written before each exchange.
     private static let note = "last_code_exchange"
@@ -72,9 +74,8 @@ struct CodeConnection: Sendable {
 
     // MARK: Before the code is spent
 
-    /// Checks all that could keep the tokens from being stored, while the code is still good.
-    ///
-    /// Returns the owner of the user's present grant if Google had to be asked for it.
+    /// Checks all that could keep the tokens from being stored, while the code is still good. Returns the owner of the
+    /// user's present grant if Google had to be asked for it.
     private func prepare() async throws -> Grant.Owner {
         try dependencies.vault.checkMaySeal()
         let owner = try await connector(nil).lookedUpOwner()

@@ -7,9 +7,7 @@ struct CodeExchanger: Sendable {
 }
 
 extension AppRoutes.Dependencies {
-    /// The exchange of the app's codes.
-    ///
-    /// Throws if no client for it is configured.
+    /// The exchange of the app's codes. Throws if no client for it is configured.
     var codeExchanger: CodeExchanger {
         get throws(AppError) {
             guard let exchanges, let client = exchanges.client() else { throw .noServerClient }
