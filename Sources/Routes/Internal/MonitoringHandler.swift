@@ -114,47 +114,23 @@ package struct MonitoringHandler: Sendable {
     /// count: otherwise the load balancer would remove all workers at once.
     func readiness() async -> ServerResponse {
         let process = await processStatus()
-        let isReady = isReady(process)
-        let statuses = await engine.clientStatuses
+        let clients = await engine.clientStatuses
         let waiting = await engine.waiting
         let snapshot = await latestSnapshot()
-        let findings = findings(of: process, snapshot: snapshot)
-        let now = time.now
-        return .object(status: isReady ? 200 : 503, headers: [ServerResponse.noStore]) { line in
-            line.field("ready", isReady)
-            line.field("at", now.iso8601)
-            line.fieldOrNull("observed_at", snapshot?.at.iso8601)
-            if let findings {
-                findings.write(into: &line)
-            } else {
-                line.field("verdict", "unknown")
-                line.strings("concerns", [])
-            }
-            line.object("checks") { checks in
-                checks.field("phase", phase.value.rawValue)
-                checks.field("database", process.databaseProblem ?? "ok")
-                checks.field("results", process.isStoring ? "ok" : "waiting")
-                checks.field("key_ring", Self.problem(of: engine.keyRing) ?? "ok")
-            }
-            line.object("database") { object in
-                if let age = database.sinceLastSuccess { object.field("last_success_seconds", age.inSeconds) }
-                if let waiting = process.resultsWaiting {
-                    object.field("results_waiting_seconds", waiting.inSeconds)
-                }
-            }
-            line.objects("clients", statuses) { status, client in
-                client.field("client_id", status.id)
-                client.field("breaker", status.breaker.name)
-                client.field("ceiling_per_s", status.ceiling)
-            }
-            line.object("backlog") { backlog in
-                backlog.field("waiting", waiting)
-                if let grants = snapshot?.countedGrants {
-                    backlog.field("overdue", grants.due)
-                    backlog.field("oldest_overdue_seconds", (grants.lateness(at: now) ?? .zero).inSeconds)
-                }
-            }
-        }
+        let report = ReadinessReport(
+            isReady: isReady(process),
+            at: time.now,
+            phase: phase.value,
+            process: process,
+            keyRingProblem: Self.problem(of: engine.keyRing),
+            sinceLastSuccess: database.sinceLastSuccess,
+            clients: clients,
+            waiting: waiting,
+            snapshot: snapshot,
+            findings: findings(of: process, snapshot: snapshot)
+        )
+        let status = report.isReady ? 200 : 503
+        return .object(status: status, headers: [ServerResponse.noStore]) { report.write(into: &$0) }
     }
 
     /// Returns the code of the key ring's problem, of which only `lacks_keys` stops refreshes.
