@@ -142,7 +142,7 @@ extension Doctor {
 
     private static let keysNotCounted = Check.warning(
         "the database did not count the tokens of each key in time",
-        "see counts_timed_out in docs/runbook.md"
+        advice: "see counts_timed_out in docs/runbook.md"
     )
 
     /// Returns what a count says, or `nil` if the database did not finish it in time.
