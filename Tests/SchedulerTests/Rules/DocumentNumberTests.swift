@@ -1,0 +1,120 @@
+import Foundation
+import GoogleOAuth
+import Testing
+
+@testable import Base
+@testable import Scheduler
+@testable import Storage
+
+/// A sentence of a page, with the numbers that the code has.
+struct DocumentedNumber: Sendable, CustomTestStringConvertible {
+    let page: String
+    let sentence: String
+
+    var testDescription: String { "\(page): \(sentence)" }
+
+    init(_ page: String, _ sentence: String) {
+        self.page = page
+        self.sentence = sentence
+    }
+
+    static var all: [DocumentedNumber] { sentences + confirmations }
+
+    private static let sentences: [DocumentedNumber] = [
+        DocumentedNumber("docs/architecture.md", "It lasts \(Lease.span.seconds) seconds"),
+        DocumentedNumber(
+            "docs/architecture.md",
+            """
+            A request is sent only if its lease lasts for \(defaults.leaseNeededToSend.seconds) seconds more: \
+            \(defaults.requestDeadline.seconds) for the response
+            """
+        ),
+        DocumentedNumber("docs/architecture.md", "whose \(defaults.requestDeadline.seconds) seconds pass"),
+        DocumentedNumber(
+            "docs/architecture.md",
+            "the grant keeps its lease for \(RefreshRules.maximumUnansweredWork.seconds) seconds more"
+        ),
+        DocumentedNumber("docs/architecture.md", "not taken over in the \(Lease.span.seconds) seconds after an outage"),
+        DocumentedNumber(
+            "docs/architecture.md",
+            "the grant is tried again \(RefreshRules.retryUnreadableAfter.minutesInWords) later"
+        ),
+        DocumentedNumber("docs/architecture.md", "the rate of the last \(RefusalRate.span.minutesInWords)"),
+        DocumentedNumber("docs/architecture.md", "at \(RefreshRules.maximumDoubt.minutes) minutes in any case"),
+        DocumentedNumber(
+            "docs/architecture.md",
+            """
+            up to \(ClientHealth.maximumUnconfirmedEnds) grants whose first refusal took effect in the \
+            \(ClientHealth.recallSpan.minutesInWords) before
+            """
+        ),
+        DocumentedNumber(
+            "docs/architecture.md",
+            "at least \(RecentAnswers.fewestInWave) of the last \(RecentAnswers.maximumAnswers) responses"
+        ),
+        DocumentedNumber(
+            "docs/runbook.md",
+            """
+            takes back up to \(ClientHealth.maximumUnconfirmedEnds) that ended in the \
+            \(ClientHealth.recallSpan.minutesInWords) before the wave was recognised
+            """
+        ),
+        DocumentedNumber(
+            "docs/runbook.md",
+            "Each ends only if \(RefreshRules.maximumDoubt.minutes) minutes of tries confirm it"
+        ),
+        DocumentedNumber("docs/runbook.md", "of less than \(RefreshRules.maximumDoubt.minutes) minutes ends no grant"),
+        DocumentedNumber("docs/runbook.md", "wait for at most \(RefreshRules.maximumDoubt.minutes) minutes"),
+        DocumentedNumber(
+            "docs/services.md",
+            "For \(ClientHealth.recallSpan.minutesInWords) after Google's first refusal the code"
+        ),
+        DocumentedNumber(
+            "docs/status.md",
+            "no refusal counts before it is over or \(RefreshRules.maximumDoubt.minutes) minutes have passed"
+        ),
+        DocumentedNumber(
+            "docs/status.md",
+            "which is tried every \(RefreshRules.retryUnreadableAfter.minutesInWords)"
+        ),
+        DocumentedNumber("docs/compared.md", "up to \(RefreshRules.maximumDoubt.minutes) minutes end no grant"),
+        DocumentedNumber(
+            "README.md",
+            "refuses good tokens by mistake for less than \(RefreshRules.maximumDoubt.minutes) minutes"
+        ),
+    ]
+
+    private static let confirmations: [DocumentedNumber] = ["docs/architecture.md", "docs/runbook.md"].map { page in
+        let minutes = RefreshRules.confirmationTimes.map { "\($0.minutes)" }
+        let earlier = minutes.dropLast().joined(separator: ", ")
+        return DocumentedNumber(page, "\(earlier) and \(minutes.last ?? "") minutes after its first refusal")
+    }
+
+    private static let defaults = EngineConfiguration(workerName: "1-a")
+}
+
+@Suite("The numbers of the rules")
+struct DocumentNumberTests {
+    @Test("are those that the pages name", arguments: DocumentedNumber.all)
+    func pages(number: DocumentedNumber) throws {
+        let file = URL(filePath: #filePath).appending(path: "../../../../\(number.page)").standardized
+        let words = try String(contentsOf: file, encoding: .utf8).split(whereSeparator: \.isWhitespace)
+        #expect(words.joined(separator: " ").contains(number.sentence))
+    }
+
+    @Test("The alarm about grants in doubt names the longest doubt")
+    func alarm() throws {
+        var fixture = RulesFixture()
+        for _ in 0..<200 { fixture.health.recordAnswer(isRefusal: true, at: fixture.now) }
+        var grant = try Sample.grant()
+        let alarm = try #require(fixture.refuse(.invalidGrant, on: &grant).alarm)
+        #expect(alarm.text.contains("each is confirmed for up to 50 minutes before it ends; see docs/runbook.md#"))
+    }
+}
+
+extension Duration {
+    fileprivate var seconds: Int64 { wholeMilliseconds / 1_000 }
+    fileprivate var minutes: Int64 { seconds / 60 }
+    /// The pages write numbers up to ten as words.
+    fileprivate var minutesInWords: String { minutes == 10 ? "ten minutes" : "\(minutes) minutes" }
+}
