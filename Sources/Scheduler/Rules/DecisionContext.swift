@@ -4,13 +4,14 @@ import Telemetry
 
 /// All that the rules know when they decide about a result.
 ///
-/// A rule returns a decision and changes nothing else, so no rule depends on what another has changed. `decide`
-/// consumes the context and changes grant and health in place: a copy of a grant costs 900 instructions.
+/// The rules change only the context and the decision that they return. `decide` consumes the context, because a copy
+/// of a grant costs 900 instructions.
 struct DecisionContext: Sendable {
     var result: RefreshResult
-    /// The grant as stored at this instant.
+    /// The grant as the claim returned it. If the stored grant has changed since, the rules decide again, from the
+    /// stored one.
     var grant: Grant
-    /// The health of the grant's client as stored at this instant.
+    /// The stored health of the grant's client. Empty for a plain refresh, whose decision does not read it.
     var health: ClientHealth
     var now: Timestamp
     var instant: BootInstant

@@ -12,9 +12,11 @@ package final class RefreshResult: Sendable {
     let answer: Answer
     /// The client secret that the request contained.
     let clientSecret: ClientSecretFingerprint
-    /// The HTTP status, the error text and the latency, for the log.
+    /// The HTTP status, for the log and for the failures in the client's health.
     let status: Int?
+    /// Google's error text, for the log.
     let text: String?
+    /// The time from the request to the end of the response, for the log and the limit of refreshes in flight.
     let latency: Duration?
 
     init(
@@ -36,7 +38,7 @@ package final class RefreshResult: Sendable {
     /// The answer, with its tokens sealed for the grant.
     enum Answer: Sendable {
         case granted(RefreshedTokens)
-        /// A faulty 200. A refresh token in it is kept regardless of the fault.
+        /// A success with a fault, of any status. Its refresh token, if there is one, is kept regardless of the fault.
         case flawed(code: String, rotated: Grant.RefreshToken?)
         /// An answer without tokens or no answer, with the wait that the server asks for.
         case failed(RefreshFailure, retryAfter: Duration?)

@@ -4,12 +4,14 @@ import Telemetry
 
 /// The rule about an answer that ends or suspends a grant: it might say more about Google than about the grant.
 extension RefreshRules {
-    /// The wait before a refusal in a wave is checked again.
+    /// The wait before a refusal in doubt is checked again. A recalled grant waits as long for its confirmation. A lost
+    /// response has this time to come before a refusal counts.
     static let firstConfirmationAfter: Duration = .seconds(300)
-    /// The times of the confirmations while the rate is unusual, counted from the first refusal: most waves last
-    /// for minutes.
+    /// The times of the confirmations while refusals are more than usual, in a wave or not, counted from the first
+    /// refusal. Most waves last for minutes.
     static let confirmationTimes: [Duration] = [firstConfirmationAfter, .seconds(900), .seconds(1_800), maximumDoubt]
-    /// The longest doubt about a refusal in a wave: a user who left shows as connected no longer than that.
+    /// The longest doubt about a refusal: a user who left shows as connected no longer than that. These 50 minutes have
+    /// nothing to do with the period of ``DuePolicy``, which is as long for Google's tokens.
     static let maximumDoubt: Duration = .seconds(3_000)
 
     /// Ends or suspends the grant, unless the client gets more refusals than usual and this one is not confirmed yet.
@@ -48,7 +50,8 @@ extension RefreshRules {
         return end(refusal.grant, as: refusal.ending, reason: refusal.reason, health: health, at: refusal.now)
     }
 
-    /// Ends or suspends the grant: the only place where a refusal does so.
+    /// Ends or suspends the grant. Grants with a foreign token end in `RefreshRules+ForeignToken.swift`, grants without
+    /// a refresh token in `RefreshRules+Retry.swift`.
     private func end(
         _ stored: Grant,
         as ending: Refusal.Ending,

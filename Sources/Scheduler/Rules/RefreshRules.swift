@@ -6,7 +6,8 @@ import Telemetry
 /// Decides how an answer changes its grant and its client's health: the only place that decides this.
 ///
 /// Pure: each rule reads a ``DecisionContext`` and returns a ``RefreshDecision``, with the changed copies of the grant
-/// and the health. The rules run inside the store's transaction, so no other worker's answer can come between.
+/// and the health. The store takes a decision only if it was made about the stored grant. Otherwise the rules decide
+/// again, inside the transaction. Plain refreshes are decided before the store is called.
 /// `ParsedRefreshResponse.swift` reads the meaning of an answer. `Grant+Life.swift` defines the changes of state.
 ///
 ///     let rules = RefreshRules(maxRate: 200)
@@ -46,7 +47,8 @@ package struct RefreshRules: Sendable {
         let lease = context.grant.lease
         if holdsLease { context.grant.setLease(nil) }
         let isCurrent = context.isCurrent
-        // The mark stays until a refresh succeeds: the earlier process died, perhaps after Google rotated the token.
+        // `answerLostAt` stays until a refresh succeeds. An earlier worker died, perhaps after Google had rotated the
+        // token.
         if isCurrent, context.result.attempt.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
 
         var decision = isCurrent ? decideAboutGrant(in: &context, holdsLease: holdsLease) : decideLate(in: &context)

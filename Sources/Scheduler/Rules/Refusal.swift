@@ -25,7 +25,7 @@ struct Refusal {
 
     let reason: GrantReason
     let ending: Ending
-    /// The grant as stored.
+    /// The grant about which the rules decide (``DecisionContext``).
     let grant: Grant
     let now: Timestamp
     /// `true` if the grant is in doubt because of an earlier refusal.

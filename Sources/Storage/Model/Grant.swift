@@ -92,7 +92,7 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var dueAt: Timestamp?
     /// The number of failures in a row.
     package internal(set) var attempts = 0
-    /// The time of the first failure in the current row.
+    /// The time of the first failure in the current run of failures.
     package internal(set) var failingSince: Timestamp?
     package internal(set) var lastSuccessAt: Timestamp?
     package internal(set) var lastAttemptAt: Timestamp?
@@ -101,7 +101,8 @@ package struct Grant: Hashable, Sendable {
     /// The time at which a revocation at Google was requested. The tokens are deleted when it is done, or a day later.
     package internal(set) var revocationAskedAt: Timestamp?
 
-    /// The time of the first refusal in the current row that is in doubt and waits for confirmation.
+    /// The time of the first refusal that waits for its confirmation. If the token might be a foreign one, the time of
+    /// the client error after which another grant must succeed. ``isInDoubt`` tells which.
     package internal(set) var suspectedSince: Timestamp?
     /// The number of successful refreshes in a row that each came long before their scheduled time.
     package internal(set) var quickRefreshes = 0

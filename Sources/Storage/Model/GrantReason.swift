@@ -55,7 +55,8 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// No reason.
     package static let none = GrantReason(rawValue: "none")
 
-    /// The reasons that the worker itself gives, as listed in the documents: any other one is an error code of Google.
+    /// The reasons that the worker itself gives, as listed in the documents. Any other one is an error code of Google
+    /// or a kind of fault: `http_503`, `timeout`, `flawed_answer`, `not_json`.
     static let ofWorker: [GrantReason] = [
         .invalidGrant, .answerLost, .invalidGrantUnconfirmed, .refusalUnconfirmed, .noRefreshToken, .clientMismatch,
         .clientMismatchUnconfirmed, .accountMismatch, .accountUnchecked, .userRequest, .tokenRevoked, .tokensRevoked,

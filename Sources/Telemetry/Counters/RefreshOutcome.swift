@@ -10,9 +10,9 @@ package enum RefreshOutcome: String, CaseIterable, Sendable {
     case suspended
     /// Only the user can repair the grant, by signing in again.
     case reauthRequired = "reauth_required"
-    /// The grant is dead.
+    /// Google or the user has ended the grant, or a disconnected grant was to be revoked.
     case disconnected
-    /// The client is at fault. The grant does not change.
+    /// The grant keeps its state: the client is at fault, or no request was sent.
     case unchanged
     /// The answer came for a refresh token that is not the stored one any more, and was not used.
     case void
