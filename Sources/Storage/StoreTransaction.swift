@@ -90,6 +90,10 @@ package protocol StoreTransaction {
     func endSessions(ofUser userID: String) throws -> Int
 
     /// Stores the identifier of a security event, or returns `false` if it is stored already.
+    ///
+    /// The table also keeps other identifiers that must not count twice or come back: used ID tokens, used refresh
+    /// tokens of a former backend, refresh tokens that a user has left or a response has replaced, disconnects without
+    /// a grant, and the dates of imported tokens.
     func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool
     /// Returns the time with which the identifier of a security event is stored, or `nil` if it is not.
     func time(ofSecurityEvent identifier: String) throws -> Timestamp?

@@ -31,7 +31,8 @@ enum SignInProof: Sendable {
             try transaction.refuse(token, issuedTo: owner, at: now)
             if let stored { try transaction.refuse(token, issuedToUser: stored.id) }
         case .idToken(let digest, let expiresAt):
-            // Recorded ids are deleted after their retention.
+            // Used ID tokens are kept among the identifiers of security events, which are deleted by the time that is
+            // recorded with them.
             let recordedAt = expiresAt + Self.memory - Retention.securityEvents
             let isFirst = try transaction.record(
                 securityEvent: "id-token:\(Hexadecimal.encode(digest))",

@@ -88,6 +88,7 @@ struct SchemaStep: Sendable {
         users(dialect) + grants(dialect) + notices(dialect) + [
             SQLQuery.clients.create(in: dialect, settings: "fillfactor = 10"),
             SQLQuery.workers.create(in: dialect, settings: "fillfactor = 10"),
+            // The identifiers of security events, and others that must not count twice or come back.
             SQLQuery.securityEvents.create(in: dialect),
             index("security_events_by_time", "security_events (at)"),
             SQLQuery.meta.create(in: dialect),
