@@ -154,9 +154,10 @@ package struct ConsentEnds: Hashable, Sendable {
     static let testingLife: Duration = .seconds(7 * 86_400)
     /// An app states the lifetime in whole seconds, a moment after the consent.
     static let tolerance: Duration = .seconds(60)
-    /// The ages at which a grant of a project in testing is found dead.
+    /// The ages at which a grant of a project in testing is found dead: 6.9 to 7.2 days.
     ///
-    /// The refresh that finds it comes up to an hour after the end, and a doubt can add 50 minutes.
+    /// The refresh that finds it comes up to an hour after the end, and a doubt can add 50 minutes. A failing endpoint
+    /// can delay it further. An app can also bring its token after the consent: the age then counts from its arrival.
     private static let testingAges: ClosedRange<Duration> = .seconds(596_160)...(.seconds(622_080))
     /// One or two users who left on that day are usual.
     ///

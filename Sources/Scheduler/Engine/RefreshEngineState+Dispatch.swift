@@ -8,10 +8,9 @@ extension RefreshEngineState {
     /// The time between claims of a client while the grants that can go are few: a claim of one costs as much as a
     /// claim of many.
     ///
-    /// A grant that falls due alone goes at once. A few thousand per second go in claims of a hundred, and are late by
-    /// less than this time. Before claims gathered, they went in claims of ten to twenty, and a refresh cost 1.8 times
-    /// as much as in a backlog. Claims of more than a hundred are not cheaper, and hold the writer longer. No grant is
-    /// claimed before its due time: that would be a second way to be due.
+    /// A grant that falls due alone goes at once. Under load they go a hundred at a time, at most this much late.
+    /// Claims of ten to twenty cost 1.8 times as much for each refresh. Claims of more than a hundred are not cheaper,
+    /// and hold the writer longer. No grant is claimed before its due time: that would be a second way to be due.
     static let gatheringTime: Duration = .milliseconds(25)
     private static let pauseWhileCommitsFail: Duration = .seconds(1)
 

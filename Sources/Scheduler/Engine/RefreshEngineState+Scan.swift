@@ -81,8 +81,8 @@ extension RefreshEngineState {
         return page[...]
     }
 
-    /// `true` if a grant is neither queued nor in flight, and no revocation that waits: that has another due time once
-    /// the user has connected again.
+    /// `false` if the grant is queued, in flight, or a deferred revocation. A deferred grant whose due time has changed
+    /// was connected again, and can be queued.
     private func isOpen(_ entry: DueEntry, of client: String) -> Bool {
         slots[entry.id] == nil && !queued.contains(entry.id)
             && gates[client]?.deferredRevocations.deadline(of: entry.id.rawValue) != entry.dueAt

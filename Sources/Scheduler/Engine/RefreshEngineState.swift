@@ -5,9 +5,8 @@ import Storage
 ///
 /// Each event is handled in one synchronous call, and every decision reads the state as it is then. So an event that
 /// arrives while a call of the store is under way needs no guard: for example, a stop during a claim makes the event
-/// ``claimed(_:for:leasesEnd:)`` release the leases. An actor with these properties would need such a guard after each
-/// `await`, and a forgotten one sent a request during a stop. ``RefreshEngine`` reports the events and executes the
-/// actions.
+/// ``claimed(_:for:leasesEnd:)`` release the leases. In an actor each `await` would need a check of what has changed
+/// meanwhile. ``RefreshEngine`` reports the events and executes the actions.
 struct RefreshEngineState: Sendable {
     var configuration: EngineConfiguration
     /// The coming part of the due index.

@@ -34,7 +34,7 @@ package enum DuePolicy {
     /// few.
     static let quickRefreshesAllowed = 4
 
-    /// The least wait after each quick refresh beyond them.
+    /// The first wait after a quick refresh beyond `quickRefreshesAllowed`. It doubles.
     private static let slowedWait = BackOff(first: .seconds(10), maximum: .seconds(600))
 
     /// A refresh is quick if it follows the previous one within a period divided by this.

@@ -142,6 +142,9 @@ extension ClientHealth {
 /// The stored form: JSON, so that an operator can read it with the database's own shell.
 ///
 /// A field that is missing or cannot be read counts as unknown: the next answers fill it again.
+///
+/// Two stored names differ from the properties: `window` is `recentAnswers`, and `believed` is `unconfirmedEnds`. To
+/// change one, write and read both names for one release, because workers of two versions share the row.
 extension ClientHealth {
     package init(stored: [UInt8]?, epoch: String) {
         self.init(epoch: epoch)
