@@ -26,7 +26,7 @@ struct Command: Sendable {
     var subcommands: [Command] = []
     /// Refuses arguments that are valid one by one but not together.
     var check: @Sendable (CommandArguments) throws(CommandError) -> Void = { _ in }
-    /// The text of a command that only prints one, and needs neither the configuration nor a thread for it.
+    /// For a command that only prints a text, such as `version`: it runs without the configuration.
     var text: (@Sendable (CommandArguments) -> String)?
     /// Does the work. A command that only prints a text has none, nor has a group of subcommands.
     let run: (@Sendable (CommandArguments, CommandContext) async throws -> ExitCode)?
@@ -36,7 +36,7 @@ struct Command: Sendable {
     /// `true` unless the command does without settings.
     var readsConfiguration: Bool { run != nil && !settings.isEmpty }
 
-    /// The effect of the flag that each of these commands has.
+    /// The help of `--no-switch`, which every command with settings has.
     static let noSwitchSummary = "as root: do not continue as the user refresh-worker, and trust whoever owns the files"
 
     var paragraphs: [String] { discussion.split(separator: "\n\n").map(String.init) }

@@ -8,7 +8,7 @@ import Telemetry
 
 /// The configuration: every setting, checked and typed, from flags, environment, file and defaults.
 ///
-/// The variables are the settings that a reload applies.
+/// A reload replaces the `var` properties. The `let` properties need a restart.
 struct Configuration: Equatable, Sendable {
     /// The configuration file, if one was named or found.
     let configurationFile: String?
@@ -24,7 +24,7 @@ struct Configuration: Equatable, Sendable {
     let endpoints: GoogleEndpoints
     let caFile: String?
     let metricsLog: LineDestination
-    /// One of this many plain successes is logged, or none if it is 0.
+    /// Logs every nth plain success. 0 logs none.
     var logSample: Int
     var logLevel: LogLevel
     /// The limit of requests per second for one client id.

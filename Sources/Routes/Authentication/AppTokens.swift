@@ -122,8 +122,8 @@ package struct AppTokens: Sendable {
 
     private typealias FetchedKey = Result<PublicKey?, KeySetCache.Unavailable>
 
-    /// Fetches all key sets at once, and returns what each has under this id as it arrives. Not by a task group, which
-    /// would wait for the slowest server although another set has the key.
+    /// Fetches all key sets at once, and returns what each has under this id as it arrives. A task group would wait for
+    /// the slowest server, even when another has already sent the key.
     private func keys(id: String) -> some AsyncSequence<FetchedKey, Never> {
         let (results, continuation) = AsyncStream.makeStream(of: FetchedKey.self)
         for keySet in keySets {

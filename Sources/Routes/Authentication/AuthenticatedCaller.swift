@@ -10,12 +10,13 @@ struct AuthenticatedCaller: Sendable {
 
     var userID: String { claims.userID }
 
-    /// Decides again from the data stored now, and returns the user as it should be stored.
+    /// Repeats the check of the token inside the transaction: the user or the session can have ended since. Returns the
+    /// user as it should be stored.
     func check(in transaction: any StoreTransaction, at now: Timestamp) throws -> User {
         try user(stored: try transaction.user(userID), in: transaction, at: now)
     }
 
-    /// Decides again, and stores the fields that the claims add to the user.
+    /// Repeats the check, and stores the fields that the claims add to the user.
     func storeUser(in transaction: any StoreTransaction, at now: Timestamp) throws -> User {
         let stored = try transaction.user(userID)
         let user = try user(stored: stored, in: transaction, at: now)

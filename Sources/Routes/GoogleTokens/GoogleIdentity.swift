@@ -49,7 +49,7 @@ struct GoogleIdentity: Hashable, Sendable {
     }
 }
 
-/// The clients whose tokens prove to the worker who their user is.
+/// The client ids whose Google tokens are accepted as proof of who the user is.
 ///
 /// A token that was issued to another app proves only that its user trusts that app. If it were accepted, the operator
 /// of any app could sign in to this worker as its users

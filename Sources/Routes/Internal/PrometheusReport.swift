@@ -265,8 +265,8 @@ struct PrometheusReport {
         let oldest: Duration
     }
 
-    /// The expired grants of each client id that has a health or such grants. All but the first clients are combined
-    /// into one, with the label `other`.
+    /// The expired grants of each known client. The 50 clients with the most have samples of their own. The others are
+    /// one sample with the label `other`.
     private func expired(_ grants: GrantStatistics) -> [ExpiredGrants] {
         let ids = Set(clients.map(\.id)).union(grants.expired.clients.keys)
         let entries = ids.sorted().map { expired(grants, ofClient: $0) }

@@ -15,6 +15,7 @@ struct ReadinessReport {
     let clients: [ClientStatus]
     /// The number of grants in memory that are not due yet.
     let waiting: Int
+    /// `nil` before the first snapshot.
     let snapshot: StatusSnapshot?
     /// `nil` if it is unknown if all is well.
     let findings: [Finding]?

@@ -20,7 +20,7 @@ enum ConnectionRules {
     /// Decides about new tokens, or returns `nil` if the owner of the stored grant must be looked up first, because an
     /// unknown owner is not a switch.
     ///
-    /// `lookedUp` is the result of that: an owner without a name if it could not be looked up.
+    /// `lookedUp` is the result of that: an owner without id and address if it could not be looked up.
     static func decide(stored: Grant?, lookedUp: Grant.Owner? = nil, incoming: Grant.Owner) -> Decision? {
         guard let stored else { return Decision(relation: .first, keepsStored: false) }
         let owner = stored.owner.named

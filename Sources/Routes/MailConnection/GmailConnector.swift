@@ -63,8 +63,8 @@ struct GmailConnector: Sendable {
         }
     }
 
-    /// Returns the owner of the stored grant, from a refresh and userinfo. The owner has no name if the grant is dead.
-    /// The result is `nil` if there is no grant.
+    /// Returns the owner of the stored grant, from a refresh and userinfo. It is an owner without id and address if the
+    /// grant is dead. The result is `nil` if there is no grant.
     private func lookUpOwner() async throws -> Grant.Owner? {
         let token: VendedToken
         do {
@@ -208,7 +208,7 @@ struct GmailConnector: Sendable {
         }
     }
 
-    /// `true` if another device of the user has connected or ended the grant since Google's response to the code.
+    /// `true` if another device of the user connected or ended the grant after Google's response to this code.
     private static func isFaster(
         _ stored: Grant,
         than exchanged: ExchangedTokens,

@@ -38,8 +38,8 @@ extension HTTPListeners {
 
     /// Returns the exchange of the app's codes.
     ///
-    /// It has the client of refreshes, with their connections to the token endpoint: a code comes only with a token that
-    /// Google has accepted.
+    /// It shares the refreshes' HTTP client and its open connections. A code can be sent on it, because it comes only
+    /// with a token that Google has accepted.
     static func codeExchanges(_ worker: WorkerParts) -> CodeExchanges {
         let context = worker.context
         return CodeExchanges(
