@@ -318,6 +318,10 @@ struct ShowStatusTests {
             #expect(json["due"] == .null && json["grants"]?.object?["total"] == .null)
             let checks = await Doctor(context: context).recordChecks(of: store)
             #expect(checks.allSatisfy { $0.severity != .fault })
+            #expect(checks.map(\.name).contains("rows"))
+            for check in checks where ["keys in use", "rows"].contains(check.name) {
+                #expect(check.severity == .warning && check.advice?.contains("counts_timed_out") == true)
+            }
             #expect(checks.contains { $0.finding.contains("counts_timed_out") })
             await store.close()
         }

@@ -125,20 +125,30 @@ extension Doctor {
             if let newLocation = try await store.movedTo {
                 return fault("\(StoreError(moved: "\(location)", to: newLocation))")
             }
-            if let problem = try await counted({ try await store.grantRowProblem() }) ?? nil {
-                return fault(problem, advice: "see database_rows_lost in docs/runbook.md")
-            }
+            let rows = try await rowCheck(of: store)
+            if let rows, rows.severity == .fault { return [rows.named(Self.content)] }
             let keysInUse = try await counted { try await store.keysInUse() }
             let keys = if let keysInUse { await keyCheck(of: store, keysInUse: keysInUse) } else { Self.keysNotCounted }
             let (grants, checks) = try await statusChecks(of: store)
             let count = grants.map { "\($0.grants) grants" } ?? "its grants were not counted in time"
             return [
                 .ok("intact, its schema is this program's, \(count)").named(Self.content), keys.named("keys in use"),
-            ] + checks
+            ] + [rows?.named("rows")].compactMap(\.self) + checks
         } catch {
             return fault("\(error)")
         }
     }
+
+    /// Returns the problem with the number of rows, if there is one, or if the database did not count them in time.
+    private func rowCheck(of store: any Store) async throws -> Check? {
+        guard let problem = try await counted({ try await store.grantRowProblem() }) else { return Self.rowsNotCounted }
+        return problem.map { .fault($0, advice: "see database_rows_lost in docs/runbook.md") }
+    }
+
+    private static let rowsNotCounted = Check.warning(
+        "the database did not count its rows in time, so it is unknown if some were lost",
+        advice: "see counts_timed_out in docs/runbook.md"
+    )
 
     private static let keysNotCounted = Check.warning(
         "the database did not count the tokens of each key in time",
