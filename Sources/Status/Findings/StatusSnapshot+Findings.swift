@@ -46,8 +46,9 @@ extension StatusSnapshot {
             processFindings + workerFindings + clients.flatMap(findings) + keyFindings + grantFindings(clients)
             + deliveryFindings + machineFindings + testingFindings + incidentFindings
         let alarms = process.alarms.filter { alarm in
-            // `testingFindings` says the same.
-            if alarm.kind == .projectInTesting || hasEnded(alarm) { return false }
+            if hasEnded(alarm) { return false }
+            // `testingFindings` says the same, if the grants were counted.
+            if alarm.kind == .projectInTesting, areGrantsCounted { return false }
             return !found.contains { $0.repeats(alarm) || $0.covers(alarm) }
         }
         return (found + alarms.map { Finding($0) }).groupedByCause()
