@@ -11,7 +11,7 @@ extension MonitoringHandler {
         do {
             fresh = try await lastSnapshot.value()
         } catch {
-            // The response shows it: without grants, `refresh_worker_store_up` is 0.
+            // The response shows it: `refresh_worker_store_up` is 0.
             fresh = nil
         }
         let process = await processStatus()
@@ -23,6 +23,7 @@ extension MonitoringHandler {
             droppedLines: metrics.droppedLines,
             inFlight: await engine.inFlight,
             waiting: await engine.waiting,
+            isStoreRead: fresh != nil,
             grants: fresh?.countedGrants,
             clients: clients,
             commits: await engine.commitDurations,

@@ -18,7 +18,9 @@ struct PrometheusReport {
     var inFlight = 0
     /// The number of grants in memory that are not due yet.
     var waiting = 0
-    /// `nil` if the database cannot be read.
+    /// `true` if the database could be read.
+    var isStoreRead = false
+    /// `nil` if the database cannot be read, or does not count them in time.
     var grants: GrantStatistics?
     /// The clients as this worker knows them.
     var clients: [ClientStatus] = []
@@ -56,7 +58,7 @@ struct PrometheusReport {
         writeNotices(into: &text)
         text.gauge(
             "refresh_worker_store_up",
-            value: grants == nil ? 0 : 1,
+            value: isStoreRead ? 1 : 0,
             help: "1 if the database could be read for this answer."
         )
         text.gauge(

@@ -93,6 +93,20 @@ struct MonitoringHandlerTests {
         #expect(await fixture.send().error == "503 store_unavailable")
     }
 
+    @Test("A database that does not count the grants in time is up, and the metrics leave the grants out")
+    func timedOutCounts() async throws {
+        let fixture = try VendingFixture()
+        let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
+        let handler = fixture.monitoring(database: database) { _ in
+            var snapshot = StatusSnapshot.well
+            snapshot.timedOutCounts = [.grants]
+            return snapshot
+        }
+        let text = String(decoding: await handler.prometheus().body, as: UTF8.self)
+        #expect(text.contains("refresh_worker_store_up 1\n"))
+        #expect(!text.contains("refresh_worker_grants"))
+    }
+
     @Test("Readiness shows the last check without waiting for the database, and only while it is recent")
     func lastCheck() async throws {
         let fixture = try VendingFixture()

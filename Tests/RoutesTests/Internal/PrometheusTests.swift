@@ -51,6 +51,7 @@ struct PrometheusTests {
         )
         snapshot.clients = [client("1-a.apps", open, ceiling: 12.5), client("2-b.apps", open, ceiling: 1)]
         report.waiting = 6
+        report.isStoreRead = true
         report.grants = snapshot.grants
         report.clients = snapshot.clients
         report.version = "1.2.3"
