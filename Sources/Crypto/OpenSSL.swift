@@ -16,8 +16,8 @@ package enum OpenSSL {
     /// Returns `true` if the call returned 1, for callers that treat every other result the same, such as a bad
     /// signature.
     ///
-    /// It empties the thread's error queue, like ``check(_:result:)``. It ends the process if memory was refused, because a
-    /// signature would count as bad.
+    /// It empties the thread's error queue, like ``check(_:result:)``. It ends the process if memory was refused,
+    /// because a signature would count as bad.
     static func isSuccess(_ result: Int32) -> Bool {
         guard result != 1 else { return true }
         if ccrypto_take_errors() != 0 { endProcess("OpenSSL could not allocate memory") }

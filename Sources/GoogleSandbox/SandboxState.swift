@@ -3,8 +3,8 @@ internal import HTTPServer
 
 /// The state and decisions of the sandbox: it takes requests and times, returns answers, and has no other effects.
 ///
-/// A request to one of Google's endpoints takes two steps: ``begin(_:)`` when it arrives, and ``answer(_:for:now:)`` when
-/// its latency, or the hold on its grant, has ended. In between it counts as in progress.
+/// A request to one of Google's endpoints takes two steps: ``begin(_:)`` when it arrives, and ``answer(_:for:now:)``
+/// when its latency, or the hold on its grant, has ended. In between it counts as in progress.
 struct SandboxState: Sendable {
     /// A request in progress.
     struct Pending: Sendable {

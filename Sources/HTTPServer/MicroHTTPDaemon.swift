@@ -7,9 +7,9 @@ private import Glibc
 ///
 /// Each thread is a daemon of its own, on the same socket. In a pool of threads, version 0.9.75 can abort the process
 /// when it is quiesced: a thread that has just removed the socket from its set makes `MHD_quiesce_daemon` fail
-/// (https://github.com/Karlson2k/libmicrohttpd/blob/v0.9.75/src/microhttpd/daemon.c#L5531). Daemons without a pool allow
-/// for that, except between two adjacent checks of a thread. Each has its own descriptor of the socket, because one that
-/// does not start closes it.
+/// (https://github.com/Karlson2k/libmicrohttpd/blob/v0.9.75/src/microhttpd/daemon.c#L5531). Daemons without a pool
+/// allow for that, except between two adjacent checks of a thread. Each has its own descriptor of the socket, because
+/// one that does not start closes it.
 ///
 /// `@unchecked Sendable`: libmicrohttpd lets any thread quiesce and stop a daemon, and ``HTTPServer`` calls each once.
 @safe
@@ -61,7 +61,8 @@ final class MicroHTTPDaemon: @unchecked Sendable {
                     unsafe MHD_stop_daemon(daemons[index])
                 }
                 unsafe self.server.release()
-                // libmicrohttpd does not say whether it has closed the listening socket, so the socket is left as it is.
+                // libmicrohttpd does not say whether it has closed the listening socket, so the socket is left as it
+                // is.
                 throw HTTPServerError(code: .cannotStart, message: "libmicrohttpd did not start", systemError: reason)
             }
             unsafe daemons.append(started)

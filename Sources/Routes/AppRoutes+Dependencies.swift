@@ -25,7 +25,8 @@ extension AppRoutes {
         let emailLinking: EmailLinking
         /// The time after a refresh in which any token of the family gets the current tokens.
         let sessionGrace: Duration
-        /// The end of the time in which refresh tokens of the former backend begin a session, or `nil` if they never do.
+        /// The end of the time in which refresh tokens of the former backend begin a session, or `nil` if they never
+        /// do.
         let acceptFormerTokensUntil: Timestamp?
         let time: any TimeSource
         let random: any RandomSource

@@ -48,7 +48,8 @@ package struct JSONLine: Sendable {
         output.append(jsonString: value)
     }
 
-    // Not generic: the compiler does not specialise a generic function for another module, and this takes a third of it.
+    // Not generic: the compiler does not specialise a generic function for another module, and this takes a third of
+    // it.
 
     package mutating func field(_ key: String, _ value: Int) {
         open(key)

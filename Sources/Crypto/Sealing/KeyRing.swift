@@ -6,8 +6,9 @@ internal import Base
 ///
 /// Sealing is AES-256-GCM with a random nonce of 96 bits, which allows 2³² seals under one key (NIST SP 800-38D,
 /// section 8.3). Each row and column has its own derived key, so a grant that is sealed 29 times a day takes
-/// 400,000 years to reach that number, regardless of the number of grants (docs/operate.md#keys). One key for all of ten
-/// million grants would reach it in 15 days. No additional data is authenticated, because the place is part of the key.
+/// 400,000 years to reach that number, regardless of the number of grants (docs/operate.md#keys). One key for all of
+/// ten million grants would reach it in 15 days. No additional data is authenticated, because the place is part of the
+/// key.
 ///
 /// The derived key makes sealing 1.06 and opening 1.14 times as expensive. OpenSSL has AES-GCM-SIV, which tolerates
 /// repeated nonces, only since 3.2, and has no XChaCha20. A counter as the nonce would have to be durable for every

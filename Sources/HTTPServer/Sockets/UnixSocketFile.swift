@@ -60,8 +60,8 @@ struct UnixSocketFile: Sendable {
             throw refusal("cannot check unix:\(path)", code: errno)
         }
         defer { close(probe) }
-        // ECONNREFUSED means that no process listens any more, and EAGAIN that the queue of one is full. Any other error
-        // means a socket whose state is unknown.
+        // ECONNREFUSED means that no process listens any more, and EAGAIN that the queue of one is full. Any other
+        // error means a socket whose state is unknown.
         let result = endpoint.connect(probe) || errno == EAGAIN ? EADDRINUSE : errno
         guard result == ECONNREFUSED else { throw refusal("cannot listen on unix:\(path)", code: result) }
         guard unsafe unlink(path) == 0 || errno == ENOENT else {

@@ -132,8 +132,8 @@ extension FileStatus {
 extension String {
     /// The text to write over a former one on a terminal: erasing the screen first would make it flicker.
     ///
-    /// https://man7.org/linux/man-pages/man4/console_codes.4.html has the codes to move to the upper left corner, and to
-    /// erase the rest of a line and of the screen.
+    /// https://man7.org/linux/man-pages/man4/console_codes.4.html has the codes to move to the upper left corner, and
+    /// to erase the rest of a line and of the screen.
     var redrawn: String { "\u{1b}[H" + replacing("\n", with: "\u{1b}[K\n") + "\u{1b}[J" }
 }
 

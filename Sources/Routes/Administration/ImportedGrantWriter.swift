@@ -10,8 +10,8 @@ package struct ImportedGrantWriter: Sendable {
         case replaced
         /// The user already has a grant, which is unchanged. Its refresh token might be a successor of the input's.
         case kept
-        /// The user ended the stored grant, replaced its refresh token, or disconnected before there was a grant, and the
-        /// input does not have a newer one.
+        /// The user ended the stored grant, replaced its refresh token, or disconnected before there was a grant, and
+        /// the input does not have a newer one.
         case keptEnded
         /// The user was deleted, and the tombstone is still stored.
         case refused
@@ -83,8 +83,8 @@ package struct ImportedGrantWriter: Sendable {
     ///
     /// Of two grants of one user, the first counts as stored before the second.
     ///
-    /// All new grants are stored in one transaction. A grant that turns out to be stored already needs a second attempt.
-    /// One that another process changes during that attempt needs a third. These are stored in smaller parts.
+    /// All new grants are stored in one transaction. A grant that turns out to be stored already needs a second
+    /// attempt. One that another process changes during that attempt needs a third. These are stored in smaller parts.
     package func store(_ prepared: PreparedGrants) async throws -> [Outcome] {
         var outcomes: [Outcome?] = Array(repeating: nil, count: prepared.items.count)
         var changed: [PendingGrant] = []

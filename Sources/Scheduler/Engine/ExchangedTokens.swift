@@ -50,8 +50,8 @@ package struct ExchangedTokens: Sendable {
 
     /// `true` if the user has ended or connected the grant since Google's answer.
     ///
-    /// A connection without a refresh token replaces none of the same account. The stored one is older then, and might be
-    /// dead.
+    /// A connection without a refresh token replaces none of the same account. The stored one is older then, and might
+    /// be dead.
     package func isOutdated(by stored: Grant, in transaction: any StoreTransaction) throws -> Bool {
         if let end = stored.endedByUserAt, end > receivedAt { return true }
         guard let connection = try transaction.lastConnection(of: stored.id), connection > receivedAt else {

@@ -5,8 +5,8 @@ import Storage
 ///
 /// A copy of the database, such as a promoted backup or a snapshot of its volume, looks like the database itself. A
 /// worker on a copy sends refresh tokens that the workers on the other one have replaced, and a strict server then ends
-/// these grants. The only sign is that proven grants get `invalid_grant` from the first one on. So a worker begins with few
-/// requests, and holds the client if all of them are refused.
+/// these grants. The only sign is that proven grants get `invalid_grant` from the first one on. So a worker begins with
+/// few requests, and holds the client if all of them are refused.
 struct FirstAnswers: Sendable {
     /// The number of requests before the first success, and of refused grants that hold the client.
     static let maximumGrants = 10

@@ -8,7 +8,8 @@ extension RefreshEngine {
     package static let clockRecordInterval: Duration = .seconds(5)
     /// A longer time without a successful write is an outage of the store.
     ///
-    /// It is shorter than the 20 s that a lease has left at least when the outage begins, since it is renewed every 10 s.
+    /// It is shorter than the 20 s that a lease has left at least when the outage begins, since it is renewed every 10
+    /// s.
     static let maximumTimeBetweenWrites: Duration = clockRecordInterval + .seconds(7)
 
     /// Renews the leases of everything in flight.
@@ -118,8 +119,8 @@ extension RefreshEngine {
         }
     }
 
-    /// Continues the clock of deletions, and stores the reading of the clocks for the next process, unless a step before
-    /// it is still to be repaired.
+    /// Continues the clock of deletions, and stores the reading of the clocks for the next process, unless a step
+    /// before it is still to be repaired.
     package func recordClock() async {
         do {
             try await store.advanceDeletionClock(by: time)

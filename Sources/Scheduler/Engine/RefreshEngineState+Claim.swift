@@ -91,8 +91,8 @@ extension RefreshEngineState {
     ///
     /// `jitter` is a random number between 0 and 1.
     ///
-    /// Returns a claim for each grant if the failure can concern one row: a row that the store cannot read must not keep
-    /// the others of its batch from being refreshed. Returns none if the grants are given up.
+    /// Returns a claim for each grant if the failure can concern one row: a row that the store cannot read must not
+    /// keep the others of its batch from being refreshed. Returns none if the grants are given up.
     mutating func claimFailed(
         _ claim: ClaimRequest,
         _ concernsOneRow: Bool,

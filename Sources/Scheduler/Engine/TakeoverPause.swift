@@ -4,8 +4,8 @@ import Storage
 /// Decides when this worker can claim grants whose earlier claim has ended without a result.
 ///
 /// After an outage of the store the other workers can still hold answers in memory, but could not renew their leases.
-/// They get the duration of a lease to store what they hold, or to renew. Only a successful write shows that they can: a
-/// server whose disk is full still answers reads.
+/// They get the duration of a lease to store what they hold, or to renew. Only a successful write shows that they can:
+/// a server whose disk is full still answers reads.
 struct TakeoverPause: Sendable {
     private let silence: Duration
     private var lastWrite: BootInstant

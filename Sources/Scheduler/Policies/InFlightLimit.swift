@@ -5,8 +5,8 @@ import Base
 /// More would not be stored sooner, but would cost memory and connections, each of which begins with a handshake.
 ///
 /// A refresh takes as long as its claim, the endpoint's answer, the rest of the commit before it, and its own commit.
-/// For example, a PostgreSQL server that waits 200 ms for its standby and an endpoint that answers in 10 ms make 610 ms.
-/// At 500 refreshes per second 305 are then in flight on average.
+/// For example, a PostgreSQL server that waits 200 ms for its standby and an endpoint that answers in 10 ms make 610
+/// ms. At 500 refreshes per second 305 are then in flight on average.
 struct InFlightLimit: Sendable {
     /// The number that is always allowed: with fewer, a burst of a few grants would be sent in several rounds.
     static let minimum = 64

@@ -11,8 +11,8 @@ package import Base
 ///     pacer.throttled(retryAfter: .seconds(30), at: now)    // true: the ceiling is 50 now
 ///     pacer.nextAvailable(at: now)                          // 30 s for the pause, and 20 ms for the first request
 package struct Pacer: Sendable {
-    /// The bucket's capacity, in seconds of the pace, beside ``claimTime``: enough that a sender that wakes late loses no
-    /// request, and so little that no second exceeds the pace by more than a fifth.
+    /// The bucket's capacity, in seconds of the pace, beside ``claimTime``: enough that a sender that wakes late loses
+    /// no request, and so little that no second exceeds the pace by more than a fifth.
     private static let burst = 0.2
     /// The longest ``claimTime`` that counts.
     private static let maximumClaimTime: Duration = .seconds(1)

@@ -4,8 +4,8 @@ import Scheduler
 import Storage
 package import Telemetry
 
-/// What follows from a snapshot, the most urgent first: the same findings for `status`, `/readyz`, the metrics, `doctor`
-/// and the status page.
+/// What follows from a snapshot, the most urgent first: the same findings for `status`, `/readyz`, the metrics,
+/// `doctor` and the status page.
 ///
 /// `doctor` also shows what nobody has to act on. Here it would hold for months, and people would ignore the verdict.
 extension StatusSnapshot {

@@ -94,8 +94,8 @@ extension StatusPage {
         }
     }
 
-    /// A plain table, because four narrow columns fit each screen, and the roles of ``table(_:className:columns:rows:)``
-    /// would double its size.
+    /// A plain table, because four narrow columns fit each screen, and the roles of
+    /// ``table(_:className:columns:rows:)`` would double its size.
     private func figures(by scale: RecentActivity.Scale) -> HTML {
         element("table", ["class": "figures", "id": scale.rawValue]) {
             element("caption") { scale == .minute ? "By minute" : "By hour" }

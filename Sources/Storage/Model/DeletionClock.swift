@@ -2,15 +2,15 @@ package import Base
 
 /// The time by which old data is deleted: the wall clock, without its steps forward.
 ///
-/// A deletion cannot be undone. While a clock is an hour or a year ahead, everything that expires within that time would
-/// be lost for good. So deletions follow the wall clock only as far as time is known to have passed.
+/// A deletion cannot be undone. While a clock is an hour or a year ahead, everything that expires within that time
+/// would be lost for good. So deletions follow the wall clock only as far as time is known to have passed.
 ///
 ///     The worker runs at 12:00. The wall clock steps to 12:00 of the next year.
 ///     Deletions go on at 12:01, 12:02, … of this year, also after a restart of the worker or of the machine.
 ///     A person who knows that the clock is right confirms it: refresh-worker store clock --clock-is-right.
 ///
-/// All workers of a database continue one stored clock, so that a step is known to whoever deletes. The very first reading
-/// of a database is believed.
+/// All workers of a database continue one stored clock, so that a step is known to whoever deletes. The very first
+/// reading of a database is believed.
 package struct DeletionClock: Hashable, Sendable {
     /// A smaller difference between the progress of two clocks is not a step.
     private static let tolerance: Duration = .seconds(2)

@@ -4,9 +4,9 @@ import Synchronization
 /// Grants, users and sessions in a PostgreSQL database that any number of workers share.
 ///
 /// Each of a few connections has a queue of its own: one for the results of refreshes, one for all other transactions,
-/// one for leases and other short writes, two for reads of single grants, one for scans, one for statistics, and one for
-/// the readiness check. So a result does not wait behind requests from outside, and a caller that waits for a token does not wait
-/// behind a scan. A connection is opened when a call needs it, and again after it was lost.
+/// one for leases and other short writes, two for reads of single grants, one for scans, one for statistics, and one
+/// for the readiness check. So a result does not wait behind requests from outside, and a caller that waits for a token
+/// does not wait behind a scan. A connection is opened when a call needs it, and again after it was lost.
 ///
 /// An advisory lock allows one transaction at a time, over all workers: those that decide by the health of a client
 /// must see each other's answers. Claims and plain refreshes do not take the lock. Claims skip the rows that a
@@ -50,7 +50,8 @@ package final class PostgresStore: SQLStore {
     ///
     /// `clock` can be in use already. `timeout` is the time that a call can take before it fails with
     /// ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the
-    /// backend go to the outbox. `leaseClock` replaces the database's clock in tests. After a scan that takes longer than
+    /// backend go to the outbox. `leaseClock` replaces the database's clock in tests. After a scan that takes longer
+    /// than
     /// `slowScan` the next ones begin at a mark. A scan that takes `scanLimit` is given up. The server ends a transaction
     /// that waits for its next statement for `idleLimit`.
     package init(
@@ -257,8 +258,8 @@ extension SQLQuery {
     /// Ends a transaction that holds up others: its worker might have been stopped in the middle.
     ///
     /// It also makes a commit durable before the server responds, even if a role or a database is set not to wait for
-    /// that (https://www.postgresql.org/docs/15/wal-async-commit.html). The server reports in a warning if the wait for a
-    /// standby was cancelled.
+    /// that (https://www.postgresql.org/docs/15/wal-async-commit.html). The server reports in a warning if the wait for
+    /// a standby was cancelled.
     static let limits = SQLQuery(
         "limits",
         """

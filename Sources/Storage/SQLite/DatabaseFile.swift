@@ -39,8 +39,8 @@ package enum DatabaseFile {
     /// Refuses to open a database as root if SQLite would give another file to the owner of the database.
     ///
     /// A process of root gives the log, its index and the journal to that owner
-    /// (https://github.com/sqlite/sqlite/blob/version-3.40.1/src/os_unix.c, `robustFchown`). The owner of the folder can
-    /// put a link to a file of root in their place.
+    /// (https://github.com/sqlite/sqlite/blob/version-3.40.1/src/os_unix.c, `robustFchown`). The owner of the folder
+    /// can put a link to a file of root in their place.
     static func refuseLinksAsRoot(beside database: String) throws(StoreError) {
         guard geteuid() == 0 else { return }
         let database = resolved(database)

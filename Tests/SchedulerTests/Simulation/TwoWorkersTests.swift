@@ -295,7 +295,8 @@ struct TwoWorkersTests {
     }
 }
 
-/// A worker's way to the token endpoint, which a test breaks: requests then end without an answer, and are not processed.
+/// A worker's way to the token endpoint, which a test breaks: requests then end without an answer, and are not
+/// processed.
 private final class BreakableWay: AnsweringEndpoint {
     private struct State {
         var isBroken = false

@@ -4,8 +4,8 @@ import Glibc
 /// A tar archive of files, each under its absolute path, so that root restores all of them with
 /// `tar --extract --directory /`.
 ///
-/// Written in the form of POSIX (https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html, ustar), which every
-/// tar reads. The kernel copies the contents, so that no secret passes through this process.
+/// Written in the form of POSIX (https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html, ustar), which
+/// every tar reads. The kernel copies the contents, so that no secret passes through this process.
 final class BackupArchive: Sendable {
     private static let blockSize = 512
     /// What follows a file's name in those of its temporary files, before a random number. That of a plain copy is

@@ -94,8 +94,8 @@ extension CommandContext {
         case .file(let path):
             // It has no limit: who frees space does not think of restarting.
             if isDiskFull(error, at: path) { return true }
-            // A fault of the disk or a lack of descriptors is waited for as long as a killed worker of an older version.
-            // Then systemd restarts the worker.
+            // A fault of the disk or a lack of descriptors is waited for as long as a killed worker of an older
+            // version. Then systemd restarts the worker.
             let waited = time.sinceBoot - began
             return [.inUse, .ioFailure].contains(error.code) && waited < WorkerReport.lifetime + Self.maximumPause
         case .server:

@@ -76,7 +76,8 @@ struct WorkerParts: Sendable {
 
     /// Starts listening.
     ///
-    /// The first request needs a recent check of the database, and loops that count as running after a long wait for it.
+    /// The first request needs a recent check of the database, and loops that count as running after a long wait for
+    /// it.
     mutating func openListeners() async throws {
         await database.check()
         for loop in LoopHeartbeats.Loop.allCases { loopHeartbeats.record(loop) }

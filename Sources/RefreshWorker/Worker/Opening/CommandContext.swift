@@ -10,8 +10,8 @@ import Telemetry
 struct CommandContext: Sendable {
     /// The configuration of the start, with the settings that reloads have changed.
     ///
-    /// A reload replaces it as a whole, or not at all. Listeners, database and endpoints are opened once, so a reload does
-    /// not change them.
+    /// A reload replaces it as a whole, or not at all. Listeners, database and endpoints are opened once, so a reload
+    /// does not change them.
     let current: Shared<Configuration>
     /// The inputs of the configuration, to resolve it again on SIGHUP.
     let inputs: ConfigurationInputs

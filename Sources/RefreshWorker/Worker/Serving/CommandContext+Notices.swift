@@ -39,8 +39,8 @@ extension CommandContext {
 
     /// Returns the delivery of notices, if `--notice-url` is set.
     ///
-    /// It has an HTTP client of its own. A receiver can keep a client's thread busy through TLS, and that must not delay
-    /// requests to Google.
+    /// It has an HTTP client of its own. A receiver can keep a client's thread busy through TLS, and that must not
+    /// delay requests to Google.
     func openNotices(store: any Store, log: EngineLog) throws -> NoticeDispatcher? {
         guard let endpoint = configuration.noticeURL else { return nil }
         return NoticeDispatcher(

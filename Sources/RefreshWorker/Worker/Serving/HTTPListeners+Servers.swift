@@ -37,7 +37,8 @@ extension HTTPListeners {
         var server = HTTPServer.Configuration(listen: address)
         server.maximumConnections = connectionLimits(openFiles: try HTTPServer.raiseOpenFileLimit()).ofPublic
         server.maximumConnectionsPerAddress = maximumConnectionsOfAddress
-        // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the longest.
+        // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the
+        // longest.
         server.limits.headBytes = 16_384
         server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
         try openSocket(of: &server)

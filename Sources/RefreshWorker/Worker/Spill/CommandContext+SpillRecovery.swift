@@ -7,8 +7,8 @@ import Telemetry
 /// Finds spill files and stores their results before any other use of the database.
 ///
 /// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
-/// deleted. One that needs another key ring stays in place until that key is given up, so that the first start with that
-/// ring recovers it.
+/// deleted. One that needs another key ring stays in place until that key is given up, so that the first start with
+/// that ring recovers it.
 extension CommandContext {
     /// The time to wait for a file that another process recovers or still writes.
     private static let lockTimeout: Duration = .seconds(10)

@@ -1,7 +1,8 @@
 package import Base
 import Storage
 
-/// A kind of answer without a token that the endpoint gave one client id lately, for the people who ask what it answers.
+/// A kind of answer without a token that the endpoint gave one client id lately, for the people who ask what it
+/// answers.
 package struct ClientFailure: Hashable, Sendable {
     /// The number of kinds that are kept: an outage often alternates between two.
     static let maximumKinds = 3

@@ -17,8 +17,8 @@ struct CodeExchangesTests {
         return fixture
     }
 
-    /// Waits for the exchange that is held, lets it go on, and returns while its tokens wait for the second try to store
-    /// them.
+    /// Waits for the exchange that is held, lets it go on, and returns while its tokens wait for the second try to
+    /// store them.
     private func failFirstCommit(of fixture: AccountFixture) async throws {
         try await poll(until: { fixture.codes.exchanged.count == 1 })
         fixture.store.failTransactions(1, with: .ioFailure)
