@@ -90,7 +90,7 @@ struct PostgresDeadlineTests {
         try await PostgresServer.withDatabase { url in
             let address = try DatabaseAddress(url: url)
             let clock = DatabaseClock(local: SystemTime())
-            let suspended = try await PostgresStore(at: address, clock: clock)
+            let suspended = try await PostgresStore(at: address, clock: clock, timeout: .seconds(60))
             let other = try await PostgresStore.open(url: url, timeout: .seconds(60))
             let setting = SQLQuery("limit", "SELECT current_setting('idle_in_transaction_session_timeout')")
             let limit = try await suspended.transact { transaction in

@@ -9,7 +9,7 @@ import Testing
 @Suite(
     "A scan on PostgreSQL is fast and complete while a transaction is old",
     .enabled(if: PostgresServer.url != nil),
-    .timeLimit(.minutes(5))
+    .timeLimit(.minutes(10))
 )
 struct PostgresDueMarkTests {
     private static let client = "client 1"
