@@ -47,7 +47,7 @@ extension ParsedRefreshResponse {
             verdict: verdict,
             status: response.status,
             retryAfter: response.retryAfter,
-            text: ErrorCode.excerpt(of: body, without: sent)
+            text: ErrorCodeReader.excerpt(of: body, without: sent)
         )
     }
 
@@ -93,18 +93,20 @@ extension ParsedRefreshResponse {
     }
 
     private static func failure(status: Int, body: JSONValue?, sent: [Secret]) -> RefreshFailure {
-        let error = body?["error"]?.string.map(ErrorCode.bare)
+        let error = body?["error"]?.string.map(ErrorCodeReader.bare)
         switch status {
         case 429:
             return .throttled(code: "http_429")
         case 400, 401, 403:
             let subtype = body?["error_subtype"]?.string
-            if let error, let failure = ErrorCode.failure(of: error, subtype: subtype, sent: sent) { return failure }
+            if let error, let failure = ErrorCodeReader.failure(of: error, subtype: subtype, sent: sent) {
+                return failure
+            }
             if status == 403 { return .throttled(code: "http_403") }
             guard let error else {
                 return body == nil ? .endpointFault(code: "http_\(status)") : .unknown(code: "http_\(status)")
             }
-            return .unknown(code: ErrorCode.name(error, without: sent) ?? "unlisted_error")
+            return .unknown(code: ErrorCodeReader.name(error, without: sent) ?? "unlisted_error")
         case 300..<400, 408, 500..<600:
             return .endpointFault(code: "http_\(status)")
         default:

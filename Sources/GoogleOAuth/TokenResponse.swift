@@ -51,7 +51,7 @@ extension TokenResponse {
 
     /// Reads a good answer in the usual form, and returns `nil` for any other answer, which might be good too.
     init?(plain text: RawSpan) {
-        guard let answer = PlainAnswer(text),
+        guard let answer = UnescapedTokenJSON(text),
             case .text(let token) = answer.accessToken, let accessToken = Token.required(text.extracting(token)),
             case .number(let lifetime) = answer.lifetime, (1...Self.maximumLifetime).contains(lifetime),
             case .text(let type) = answer.type, text.extracting(type).isEqual(to: "Bearer"),

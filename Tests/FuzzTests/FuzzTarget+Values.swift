@@ -58,7 +58,7 @@ extension FuzzTarget {
             require(!tokens.accessToken.isEmpty, "a granted access token is not empty")
             require(tokens.lifetime > .zero && tokens.lifetime <= .seconds(400 * 86_400), "the lifetime is bounded")
         case .failed(.invalidGrant):
-            let said = JSONValue.object(in: body)?["error"]?.string.map(ErrorCode.bare)
+            let said = JSONValue.object(in: body)?["error"]?.string.map(ErrorCodeReader.bare)
             require([400, 401, 403].contains(status) && said == "invalid_grant", "only invalid_grant ends a grant")
         default:
             break

@@ -96,7 +96,7 @@ struct AccountDeletionTests {
                     grant.reconnect(
                         IncomingTokens(clientID: "client"),
                         replacesRefreshToken: false,
-                        switchesAccount: false,
+                        discardsStored: false,
                         dueAt: start,
                         at: start
                     )

@@ -125,7 +125,7 @@ struct ConsentEndsTests {
                         refreshToken: Grant.RefreshToken(sealed: try! Sample.sealed("next"), consentedAt: end)
                     ),
                     replacesRefreshToken: true,
-                    switchesAccount: false,
+                    discardsStored: false,
                     dueAt: nil,
                     at: end + .seconds(20)
                 )
@@ -158,7 +158,7 @@ struct ConsentEndsTests {
                     refreshToken: try Sample.refreshToken("refresh 1", expiresAt: start + Self.day * brought)
                 ),
                 replacesRefreshToken: false,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: nil,
                 at: start
             )

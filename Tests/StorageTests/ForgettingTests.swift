@@ -109,7 +109,7 @@ struct ForgettingTests {
         _ = grant.reconnect(
             IncomingTokens(clientID: "client", owner: account, refreshToken: token),
             replacesRefreshToken: true,
-            switchesAccount: true,
+            discardsStored: true,
             dueAt: now,
             at: now
         )

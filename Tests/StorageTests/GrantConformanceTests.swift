@@ -73,7 +73,7 @@ struct GrantConformanceTests {
                 grant.reconnect(
                     IncomingTokens(clientID: "client", owner: .init(googleUserID: "g-2")),
                     replacesRefreshToken: false,
-                    switchesAccount: true,
+                    discardsStored: true,
                     dueAt: nil,
                     at: start
                 )

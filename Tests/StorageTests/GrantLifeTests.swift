@@ -18,7 +18,7 @@ struct GrantLifeTests {
         let events = grant.reconnect(
             IncomingTokens(clientID: "new client", refreshToken: token),
             replacesRefreshToken: true,
-            switchesAccount: false,
+            discardsStored: false,
             dueAt: later,
             at: later
         )
@@ -42,7 +42,7 @@ struct GrantLifeTests {
             _ = grant.reconnect(
                 IncomingTokens(clientID: "client", accessToken: token),
                 replacesRefreshToken: false,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: later,
                 at: later
             )
@@ -110,7 +110,7 @@ struct GrantLifeTests {
         _ = grant.reconnect(
             IncomingTokens(clientID: "client", owner: .init(googleUserID: "new"), accessToken: token),
             replacesRefreshToken: false,
-            switchesAccount: true,
+            discardsStored: true,
             dueAt: later,
             at: later
         )
@@ -129,7 +129,7 @@ struct GrantLifeTests {
         _ = grant.reconnect(
             IncomingTokens(clientID: grant.clientID, owner: .init(googleUserID: "right"), refreshToken: token),
             replacesRefreshToken: false,
-            switchesAccount: true,
+            discardsStored: true,
             dueAt: later,
             at: later
         )

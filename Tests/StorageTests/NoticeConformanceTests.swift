@@ -265,7 +265,7 @@ struct NoticeConformanceTests {
             grant.reconnect(
                 IncomingTokens(clientID: "client"),
                 replacesRefreshToken: false,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: start,
                 at: start
             )

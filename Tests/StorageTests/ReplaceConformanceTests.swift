@@ -30,7 +30,7 @@ struct ReplaceConformanceTests {
                     return grant.reconnect(
                         incoming,
                         replacesRefreshToken: false,
-                        switchesAccount: false,
+                        discardsStored: false,
                         dueAt: start + .seconds(1),
                         at: start
                     )

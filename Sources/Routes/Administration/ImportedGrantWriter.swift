@@ -207,7 +207,7 @@ package struct ImportedGrantWriter: Sendable {
             stored: stored,
             incoming: incoming,
             replacesRefreshToken: replacesRefreshToken,
-            switchesAccount: switchesAccount
+            discardsStored: switchesAccount
         )
         return GrantReplacement(reconnection: reconnection, imported: imported, refreshesAtOnce: refreshesAtOnce)
     }

@@ -132,7 +132,7 @@ struct GmailConnector: Sendable {
                 ofClient: exchanged?.clientID ?? identity.clientID,
                 than: stored
             ),
-            switchesAccount: !basis.decision.keepsStored
+            discardsStored: !basis.decision.keepsStored
         )
     }
 
@@ -179,7 +179,7 @@ struct GmailConnector: Sendable {
             let stored = try transaction.grant(ofUser: caller.userID)
             guard Self.isExpected(stored, by: reconnection) else { return nil }
             if let exchanged, let stored,
-                try Self.isFaster(stored, than: exchanged, bringing: incoming, in: transaction)
+                try Self.isSuperseded(exchanged, by: stored, bringing: incoming, in: transaction)
             {
                 // The account is connected, which is what this device asked for.
                 guard stored.state.isConnected, !stored.owner.isOtherAccount(than: exchanged.owner) else {
@@ -209,9 +209,9 @@ struct GmailConnector: Sendable {
     }
 
     /// `true` if another device of the user connected or ended the grant after Google's response to this code.
-    private static func isFaster(
-        _ stored: Grant,
-        than exchanged: ExchangedTokens,
+    private static func isSuperseded(
+        _ exchanged: ExchangedTokens,
+        by stored: Grant,
         bringing incoming: IncomingTokens,
         in transaction: any StoreTransaction
     ) throws -> Bool {

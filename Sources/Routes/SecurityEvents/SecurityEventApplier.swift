@@ -47,7 +47,7 @@ struct SecurityEventApplier {
             grant: grant,
             isAmbiguous: isAmbiguous,
             isOfOtherProject: isOfOtherProject(event, than: grant),
-            mayBeOlder: token.mayPrecede(lastConnection: lastConnection, receivedAt: now)
+            mayPrecedeConnection: token.mayPrecede(lastConnection: lastConnection, receivedAt: now)
         )
     }
 
@@ -118,11 +118,11 @@ private struct EventMatch {
     let isAmbiguous: Bool
     let isOfOtherProject: Bool
     /// The event might have happened before the app last sent tokens.
-    let mayBeOlder: Bool
+    let mayPrecedeConnection: Bool
 
     var action: SecurityEventAction {
         if isAmbiguous { return .probe }
-        return kind.action(on: grant, mayBeOlder: mayBeOlder || isOfOtherProject)
+        return kind.action(on: grant, mustAskGoogle: mayPrecedeConnection || isOfOtherProject)
     }
 
     var outcome: SecurityEventOutcome {

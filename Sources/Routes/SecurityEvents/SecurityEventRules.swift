@@ -37,13 +37,13 @@ extension SecurityEvent.Kind {
     /// A grant whose tokens might be newer than the event is probed: only Google's own answer ends it. A hash
     /// identifies the stored token itself, so it is trusted at any time. 16 characters are not enough proof to delete a
     /// token. A grant is not suspended until Google has responded, because its user might have connected a moment ago.
-    func action(on grant: Grant, mayBeOlder: Bool) -> SecurityEventAction {
+    func action(on grant: Grant, mustAskGoogle: Bool) -> SecurityEventAction {
         switch self {
         case .tokenRevoked(.doubleHash): .disconnect(.tokenRevoked)
-        case .tokenRevoked(.prefix): mayBeOlder ? .probe : .disconnect(.tokenRevoked)
-        case .tokensRevoked: mayBeOlder ? .probe : .disconnect(.tokensRevoked)
+        case .tokenRevoked(.prefix): mustAskGoogle ? .probe : .disconnect(.tokenRevoked)
+        case .tokensRevoked: mustAskGoogle ? .probe : .disconnect(.tokensRevoked)
         case .accountDisabled where grant.state.endsRefreshes: .ignore
-        case .accountDisabled: mayBeOlder ? .probe : .suspend(.accountDisabled)
+        case .accountDisabled: mustAskGoogle ? .probe : .suspend(.accountDisabled)
         case .accountEnabled: grant.state.endsRefreshes ? .ignore : .probe
         case .sessionsRevoked, .credentialChangeRequired, .verification, .other: .ignore
         }

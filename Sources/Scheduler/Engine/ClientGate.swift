@@ -17,7 +17,7 @@ struct ClientGate: Sendable {
     /// that falls due soon was read.
     var cursor: DueEntry?
     /// The instant at which a healthy grant was last refreshed early because of others that are refused.
-    private var witnessAskedAt: BootInstant?
+    private var healthyGrantAskedAt: BootInstant?
 
     init(maxRate: Double, workerCount: Int, health: ClientHealth) {
         pacer = Pacer(maxRate: maxRate)
@@ -30,9 +30,9 @@ struct ClientGate: Sendable {
     var isBreakerIdle: Bool { !health.breaker.isOpen && !health.breaker.hasEndpointFailures }
 
     /// Returns `true`, once a minute, if a healthy grant can be refreshed early.
-    mutating func mayAskWitness(at instant: BootInstant) -> Bool {
-        guard witnessAskedAt.map({ instant - $0 >= .seconds(60) }) ?? true else { return false }
-        witnessAskedAt = instant
+    mutating func mayRefreshHealthyGrant(at instant: BootInstant) -> Bool {
+        if let healthyGrantAskedAt, instant - healthyGrantAskedAt < .seconds(60) { return false }
+        healthyGrantAskedAt = instant
         return true
     }
 

@@ -17,7 +17,7 @@ enum EngineAction: Sendable {
     case logRefreshes([FinishedRefresh])
     case logBreaker(Breaker.Change, client: String)
     /// Logs that a client is held because its first grants were refused, or that this has ended.
-    case logHold(client: String, isHeld: Bool)
+    case logSuspectedCopy(client: String, isSuspected: Bool)
     case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
     /// Logs that this worker gets no answers while others do, with the code of the last failure.
     case logReachLost(code: String)
@@ -26,7 +26,7 @@ enum EngineAction: Sendable {
     /// Makes the grants of a client due that an outage left in back-off.
     case expediteRetries(client: String)
     /// Refreshes a healthy grant of a client early, to see if the client is at fault.
-    case askWitness(client: String)
+    case refreshHealthyGrant(client: String)
     /// Updates the committer's number of refreshes in flight.
     case expectResults(inFlight: Int)
     /// Continues the tasks that wait until nothing is in flight, such as a stop.

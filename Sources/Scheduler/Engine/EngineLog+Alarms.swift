@@ -109,8 +109,8 @@ extension EngineLog {
         return current.sorted { ($0.kind.rawValue, $0.client) < ($1.kind.rawValue, $1.client) }
     }
 
-    func hold(of client: String, isHeld: Bool) {
-        guard isHeld else { return end([.databaseCopySuspected], client: client) }
+    func suspectedCopy(of client: String, isSuspected: Bool) {
+        guard isSuspected else { return end([.databaseCopySuspected], client: client) }
         raise(
             .databaseCopySuspected,
             """

@@ -187,7 +187,7 @@ extension ExchangedTokens {
                 stored: stored,
                 incoming: incoming,
                 replacesRefreshToken: true,
-                switchesAccount: stored.owner.isOtherAccount(than: owner) || stored.reason == .userRequest
+                discardsStored: stored.owner.isOtherAccount(than: owner) || stored.reason == .userRequest
                     || stored.hasTokenOfAnotherAccount
             )
         }

@@ -23,13 +23,13 @@ extension RefreshEngine {
         case .complete(let signal, let completion): signal.complete(completion)
         case .logRefreshes(let refreshes): log.committed(refreshes, at: time.now)
         case .logBreaker(let change, let client): log.breaker(change, client: client)
-        case .logHold(let client, let isHeld): log.hold(of: client, isHeld: isHeld)
+        case .logSuspectedCopy(let client, let isSuspected): log.suspectedCopy(of: client, isSuspected: isSuspected)
         case .logPace(let client, let ceiling, let paused, let reason):
             log.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason)
         case .logReachLost(let code): log.reachLost(code: code, worker: configuration.workerName)
         case .logReachRestored: log.reachRestored()
         case .expediteRetries(let client): expediteRetries(of: client)
-        case .askWitness(let client): askWitness(of: client)
+        case .refreshHealthyGrant(let client): refreshHealthyGrant(of: client)
         case .expectResults(let inFlight): committer.expect(inFlight: inFlight)
         case .reportIdle:
             for waiter in idleWaiters { waiter.resume() }

@@ -69,9 +69,9 @@ extension RefreshEngine {
     ///
     /// Without it, a client with few grants would not know for most of an hour. One quick refresh does no harm to a
     /// grant (``DuePolicy/quickRefreshesAllowed``).
-    func askWitness(of client: String) {
+    func refreshHealthyGrant(of client: String) {
         let (store, now) = (store, time.now)
-        witnessSearch = Task {
+        healthyGrantSearch = Task {
             do {
                 let next = try await store.due(
                     ofClient: client,
@@ -81,11 +81,11 @@ extension RefreshEngine {
                 ).map(\.id)
                 try await store.transact { transaction in
                     try transaction.willRead(grants: next, healthOf: [])
-                    let witness = try next.lazy.compactMap { try transaction.grant($0) }
+                    let healthy = try next.lazy.compactMap { try transaction.grant($0) }
                         .first { $0.state == .active && $0.isProven && $0.quickRefreshes == 0 }
-                    guard var witness else { return }
-                    witness.probeNow(at: now)
-                    try transaction.update(witness)
+                    guard var healthy else { return }
+                    healthy.probeNow(at: now)
+                    try transaction.update(healthy)
                 }
             } catch {
                 // The next refusal asks again.

@@ -23,7 +23,7 @@ extension RefreshEngine {
         }
         for client in state.gates.keys { await sendDeferred(of: client, until: end) }
         await outageRetries?.value
-        await witnessSearch?.value
+        await healthyGrantSearch?.value
         if let passFailure { throw passFailure }
         return passSummary
     }

@@ -37,7 +37,7 @@ package actor RefreshEngine {
     /// The task that makes grants due which an outage left in back-off, or `nil` before the first outage has ended.
     var outageRetries: Task<Void, Never>?
     /// The task that makes a healthy grant due because another one is refused, or `nil` before the first.
-    var witnessSearch: Task<Void, Never>?
+    var healthyGrantSearch: Task<Void, Never>?
 
     /// Stores the results of refreshes.
     lazy var committer = ResultCommitter(

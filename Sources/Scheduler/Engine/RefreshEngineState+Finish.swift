@@ -81,8 +81,10 @@ extension RefreshEngineState {
             )
         }
         if let grant = decision.grant, share.owns(grant.id) { expect(grant, at: conditions.now) }
-        if decision.needsWitness, !isStopping, gates[client]?.mayAskWitness(at: conditions.instant) ?? false {
-            actions.append(.askWitness(client: client))
+        if decision.needsHealthyGrant, !isStopping,
+            gates[client]?.mayRefreshHealthyGrant(at: conditions.instant) == true
+        {
+            actions.append(.refreshHealthyGrant(client: client))
         }
         if decision.effect.endsOutage { actions.append(.expediteRetries(client: client)) }
     }
@@ -98,13 +100,13 @@ extension RefreshEngineState {
         switch result.answer {
         case .granted:
             if gates[client]?.firstAnswers?.succeed() == true {
-                actions.append(.logHold(client: client, isHeld: false))
+                actions.append(.logSuspectedCopy(client: client, isSuspected: false))
             }
         case .failed(.invalidGrant, _) where decision.grant?.isProven ?? false:
-            let wasInDoubt = GrantReason.mustNotComeEarly.contains(refresh.grant.reason)
+            let wasInDoubt = GrantReason.awaitingConfirmation.contains(refresh.grant.reason)
             let isHeld =
                 gates[client]?.firstAnswers?.refuse(refresh.grant.id, wasInDoubt: wasInDoubt, at: instant) ?? false
-            if isHeld { actions.append(.logHold(client: client, isHeld: true)) }
+            if isHeld { actions.append(.logSuspectedCopy(client: client, isSuspected: true)) }
         default: break
         }
     }

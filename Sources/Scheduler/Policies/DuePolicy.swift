@@ -159,7 +159,7 @@ extension StoreTransaction {
     ) throws -> (grant: Grant, events: [GrantEvent]) {
         let change: (grant: Grant, events: [GrantEvent])
         if let reconnection, var grant = stored {
-            if reconnection.replacesRefreshToken || reconnection.switchesAccount {
+            if reconnection.replacesRefreshToken || reconnection.discardsStored {
                 try rememberRefreshToken(of: grant, at: now)
             }
             let events = reconnection.apply(to: &grant, at: now) { DuePolicy.due($0, at: now) }

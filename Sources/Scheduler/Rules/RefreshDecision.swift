@@ -17,7 +17,7 @@ struct RefreshDecision: Sendable {
     /// `true` if a revocation was sent, which has ended every grant of the account.
     var endsAccount = false
     /// `true` if only the success of another grant can show if this grant is at fault, or its client.
-    var needsWitness = false
+    var needsHealthyGrant = false
     /// The scopes that the grant had before this answer and has lost with it.
     var lostScopes: [String] = []
     var alarm: Alarm?

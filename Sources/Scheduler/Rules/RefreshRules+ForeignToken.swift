@@ -15,16 +15,16 @@ extension RefreshRules {
     func decideClientOrForeignToken(_ code: String, in context: DecisionContext) -> RefreshDecision {
         if let alarm = clientSecretsAlarm(about: code, in: context) {
             // A worker with a wrong secret would otherwise end grants that the other workers refresh.
-            var decision = decideFirstRefusal(code, in: context)
+            var decision = suspectGrantOrClient(code, in: context)
             decision.alarm = alarm
             return decision
         }
-        guard let since = context.foreignTokenSuspectedSince else { return decideFirstRefusal(code, in: context) }
+        guard let since = context.foreignTokenSuspectedSince else { return suspectGrantOrClient(code, in: context) }
         guard context.othersSucceeded(after: since) else {
             // The suspicion starts again and needs later successes of other grants: until then the client itself might
             // be at fault.
-            var decision = decideFirstRefusal(code, in: context)
-            decision.needsWitness = context.health.provenSuccessAt != nil
+            var decision = suspectGrantOrClient(code, in: context)
+            decision.needsHealthyGrant = context.health.provenSuccessAt != nil
             return decision
         }
         var context = context
@@ -56,7 +56,7 @@ extension RefreshRules {
     }
 
     /// Suspects the grant, or the client if many proven grants in a row were refused.
-    private func decideFirstRefusal(_ code: String, in stored: DecisionContext) -> RefreshDecision {
+    private func suspectGrantOrClient(_ code: String, in stored: DecisionContext) -> RefreshDecision {
         guard stored.grant.isProven else {
             var decision = suspect(stored, isUnderstood: true)
             if stored.health.provenSuccessAt == nil { decision.alarm = clientUnprovenAlarm(about: code, in: stored) }

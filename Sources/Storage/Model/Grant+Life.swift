@@ -42,13 +42,13 @@ extension Grant {
     mutating func reconnect(
         _ incoming: IncomingTokens,
         replacesRefreshToken: Bool,
-        switchesAccount: Bool,
+        discardsStored: Bool,
         dueAt: Timestamp?,
         at now: Timestamp
     ) -> [GrantEvent] {
         let (former, formerOwner) = (state, owner)
         let newAccessToken = incoming.accessToken?.bounded(at: now)
-        if switchesAccount {
+        if discardsStored {
             owner = incoming.owner
             accessToken = newAccessToken
         } else {
@@ -59,7 +59,7 @@ extension Grant {
             formerTokensUntil = issuedTokens.end
         }
         recordIssue(of: incoming, at: now)
-        if switchesAccount || replacesRefreshToken {
+        if discardsStored || replacesRefreshToken {
             generation += 1
             refreshToken = incoming.refreshToken
             clientID = incoming.clientID
@@ -72,7 +72,7 @@ extension Grant {
             let known = refreshToken?.expiresAt ?? expiresAt
             refreshToken?.expiresAt = min(known, expiresAt)
         }
-        scope = incoming.scope ?? (switchesAccount ? "" : scope)
+        scope = incoming.scope ?? (discardsStored ? "" : scope)
         // A revocation that is in flight, or only just over, ends the new tokens too. So they are refreshed as soon as
         // its lease is over.
         let mayBeRevoked = reason == .userRequest && refreshToken != nil
@@ -248,7 +248,7 @@ extension Grant {
     /// Makes the grant due now, after an event whose meaning for the grant only Google knows. A grant that waits for
     /// confirmation is left alone: an early retry would defeat the confirmation delay.
     package mutating func probeNow(at now: Timestamp) {
-        guard !state.endsRefreshes, refreshToken != nil, !GrantReason.mustNotComeEarly.contains(reason) else {
+        guard !state.endsRefreshes, refreshToken != nil, !GrantReason.awaitingConfirmation.contains(reason) else {
             return
         }
         if let dueAt, dueAt < now { return }

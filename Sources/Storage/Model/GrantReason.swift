@@ -51,7 +51,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The grant ended so long ago that its tokens and account were deleted.
     package static let forgotten = GrantReason(rawValue: "forgotten")
     /// The reasons of grants that wait for a confirmation, which must not come early.
-    package static let mustNotComeEarly = inDoubt.union([.clientMismatchUnconfirmed])
+    package static let awaitingConfirmation = inDoubt.union([.clientMismatchUnconfirmed])
     /// No reason.
     package static let none = GrantReason(rawValue: "none")
 

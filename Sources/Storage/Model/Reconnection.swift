@@ -6,13 +6,13 @@ package struct Reconnection: Sendable {
     package let incoming: IncomingTokens
     package let replacesRefreshToken: Bool
     /// `true` if the stored tokens and their owner must all be replaced.
-    package let switchesAccount: Bool
+    package let discardsStored: Bool
 
-    package init(stored: Grant, incoming: IncomingTokens, replacesRefreshToken: Bool, switchesAccount: Bool) {
+    package init(stored: Grant, incoming: IncomingTokens, replacesRefreshToken: Bool, discardsStored: Bool) {
         self.stored = stored
         self.incoming = incoming
         self.replacesRefreshToken = replacesRefreshToken
-        self.switchesAccount = switchesAccount
+        self.discardsStored = discardsStored
     }
 
     /// `true` if the decisions still hold for the stored grant: they depend on its refresh token, its client and its
@@ -35,7 +35,7 @@ package struct Reconnection: Sendable {
         grant.reconnect(
             incoming,
             replacesRefreshToken: replacesRefreshToken,
-            switchesAccount: switchesAccount,
+            discardsStored: discardsStored,
             dueAt: dueAt,
             at: now
         )

@@ -318,7 +318,7 @@ struct GrantImportTests {
             stored: stored,
             incoming: IncomingTokens(clientID: stored.clientID),
             replacesRefreshToken: false,
-            switchesAccount: false
+            discardsStored: false
         )
         #expect(reconnection.isBased(on: stored))
         var rotated = stored

@@ -220,7 +220,7 @@ struct SecretsManagerReplacementTests {
             let events = grant.reconnect(
                 IncomingTokens(clientID: stored.clientID, owner: owner, refreshToken: token),
                 replacesRefreshToken: true,
-                switchesAccount: true,
+                discardsStored: true,
                 dueAt: now,
                 at: now
             )

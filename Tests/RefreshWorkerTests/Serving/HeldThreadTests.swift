@@ -13,7 +13,7 @@ import Testing
 struct HeldThreadTests {
     /// Holds a client's thread until `gate` is signalled, as a server can with TLS messages that OpenSSL reads in one
     /// call.
-    private static func hold(_ client: HTTPClient, by gate: DispatchSemaphore) async throws -> Service {
+    private static func hold(_ client: HTTPClient, by gate: DispatchSemaphore) async throws -> BackgroundLoop {
         let isHeld = AwaitedState(false)
         let request = HTTPRequest(method: .get, endpoint: try Endpoint("http://127.0.0.1:9/"))
         let transfer = HTTPTransfer(

@@ -261,7 +261,7 @@ struct UserLookupTests {
                         grant.reconnect(
                             IncomingTokens(clientID: "client", refreshToken: bringsToken ? token : nil),
                             replacesRefreshToken: bringsToken,
-                            switchesAccount: false,
+                            discardsStored: false,
                             dueAt: fixture.time.now + .seconds(3600),
                             at: fixture.time.now
                         )

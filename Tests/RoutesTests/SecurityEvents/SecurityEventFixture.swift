@@ -124,7 +124,7 @@ final class SecurityEventFixture: Sendable {
                 let events = grant.reconnect(
                     incoming,
                     replacesRefreshToken: true,
-                    switchesAccount: false,
+                    discardsStored: false,
                     dueAt: now + age + .seconds(3000),
                     at: now
                 )

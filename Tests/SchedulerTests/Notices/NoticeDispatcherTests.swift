@@ -226,7 +226,7 @@ private final class NoticeFixture: Sendable {
             grant.reconnect(
                 IncomingTokens(clientID: "client", refreshToken: token),
                 replacesRefreshToken: true,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: nil,
                 at: now
             )
@@ -238,7 +238,7 @@ private final class NoticeFixture: Sendable {
             grant.reconnect(
                 IncomingTokens(clientID: "client"),
                 replacesRefreshToken: false,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: nil,
                 at: now
             )

@@ -254,20 +254,20 @@ struct ForeignTokenTests {
     }
 
     @Test("From its second refusal on, the success of another grant is asked for, if the client ever had one")
-    func witness() throws {
+    func needsHealthyGrant() throws {
         var fixture = RulesFixture()
         var unproven = try Sample.grant(isProven: false)
         for _ in 0..<2 {
-            #expect(!fixture.refuse(verdict, on: &unproven).needsWitness, "no grant was ever refreshed")
+            #expect(!fixture.refuse(verdict, on: &unproven).needsHealthyGrant, "no grant was ever refreshed")
             fixture.advance(by: .seconds(60))
         }
         var other = try Sample.grant(2)
         _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other)
         var grant = try Sample.grant(3)
         fixture.advance(by: .seconds(60))
-        #expect(!fixture.refuse(verdict, on: &grant).needsWitness, "one refusal only makes it wait")
+        #expect(!fixture.refuse(verdict, on: &grant).needsHealthyGrant, "one refusal only makes it wait")
         fixture.advance(by: .seconds(60))
-        #expect(fixture.refuse(verdict, on: &grant).needsWitness)
+        #expect(fixture.refuse(verdict, on: &grant).needsHealthyGrant)
     }
 
     @Test("A success from before the first refusal proves nothing, however long other failures have lasted")

@@ -67,7 +67,7 @@ private struct RuleModel {
         _ = grants[place].reconnect(
             IncomingTokens(clientID: "client", refreshToken: try Sample.refreshToken("brought \(tokens)")),
             replacesRefreshToken: true,
-            switchesAccount: false,
+            discardsStored: false,
             dueAt: fixture.now,
             at: fixture.now
         )

@@ -92,7 +92,7 @@ struct LateSuccessTests {
             _ = grant.reconnect(
                 IncomingTokens(clientID: "client"),
                 replacesRefreshToken: false,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: now,
                 at: now
             )
@@ -114,7 +114,7 @@ struct LateSuccessTests {
         _ = grant.reconnect(
             IncomingTokens(clientID: "client", accessToken: brought),
             replacesRefreshToken: false,
-            switchesAccount: false,
+            discardsStored: false,
             dueAt: now,
             at: now
         )
@@ -139,7 +139,7 @@ struct LateSuccessTests {
             _ = grant.reconnect(
                 IncomingTokens(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
                 replacesRefreshToken: true,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: now,
                 at: now
             )
@@ -177,7 +177,7 @@ struct LateSuccessTests {
             _ = grant.reconnect(
                 IncomingTokens(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
                 replacesRefreshToken: true,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: now,
                 at: now
             )
@@ -225,7 +225,7 @@ struct LateSuccessTests {
         _ = reconnected.reconnect(
             IncomingTokens(clientID: "client", refreshToken: brought),
             replacesRefreshToken: true,
-            switchesAccount: false,
+            discardsStored: false,
             dueAt: now,
             at: now
         )

@@ -39,7 +39,7 @@ struct RefreshLoopTests {
                 grant.reconnect(
                     IncomingTokens(clientID: EngineFixture.clientID, accessToken: token),
                     replacesRefreshToken: false,
-                    switchesAccount: false,
+                    discardsStored: false,
                     dueAt: now,
                     at: now
                 )

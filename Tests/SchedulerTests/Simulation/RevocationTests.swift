@@ -26,7 +26,7 @@ struct RevocationTests {
             grant.reconnect(
                 incoming,
                 replacesRefreshToken: true,
-                switchesAccount: true,
+                discardsStored: true,
                 dueAt: now + .seconds(3000),
                 at: now
             )

@@ -61,7 +61,7 @@ struct SteadyStateTests {
             grant.reconnect(
                 IncomingTokens(clientID: EngineFixture.clientID, accessToken: token),
                 replacesRefreshToken: true,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: token.expiresAt,
                 at: start
             )
@@ -106,7 +106,7 @@ struct SteadyStateTests {
                     owner: Grant.Owner(googleUserID: "1001", email: "ada@gmail.com")
                 ),
                 replacesRefreshToken: false,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: grant.dueAt,
                 at: start
             )
@@ -126,7 +126,7 @@ struct SteadyStateTests {
                     owner: Grant.Owner(googleUserID: "1001", email: "ada@gmail.com")
                 ),
                 replacesRefreshToken: false,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: grant.dueAt,
                 at: fixture.time.now
             )

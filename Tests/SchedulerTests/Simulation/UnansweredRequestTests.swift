@@ -35,7 +35,7 @@ struct UnansweredRequestTests {
             grant.reconnect(
                 IncomingTokens(clientID: EngineFixture.clientID, refreshToken: newToken),
                 replacesRefreshToken: true,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: now + .seconds(60),
                 at: now
             )
@@ -67,7 +67,7 @@ struct UnansweredRequestTests {
             grant.reconnect(
                 IncomingTokens(clientID: EngineFixture.clientID, accessToken: appToken),
                 replacesRefreshToken: false,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: now + .seconds(900),
                 at: now
             )

@@ -79,7 +79,7 @@ struct ResultRecoveryTests {
             grant.reconnect(
                 IncomingTokens(clientID: EngineFixture.clientID),
                 replacesRefreshToken: false,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: start,
                 at: start
             )
@@ -97,7 +97,7 @@ struct ResultRecoveryTests {
             grant.reconnect(
                 IncomingTokens(clientID: EngineFixture.clientID, refreshToken: fresh),
                 replacesRefreshToken: true,
-                switchesAccount: false,
+                discardsStored: false,
                 dueAt: start,
                 at: start
             )
@@ -141,7 +141,7 @@ struct ResultRecoveryTests {
                 return grant.reconnect(
                     IncomingTokens(clientID: EngineFixture.clientID, refreshToken: fresh),
                     replacesRefreshToken: true,
-                    switchesAccount: false,
+                    discardsStored: false,
                     dueAt: now,
                     at: now
                 )

@@ -204,7 +204,7 @@ extension RefreshEngine {
             _ = await slot.completion.value
         }
         await outageRetries?.value
-        await witnessSearch?.value
+        await healthyGrantSearch?.value
         return wasBusy
     }
 }

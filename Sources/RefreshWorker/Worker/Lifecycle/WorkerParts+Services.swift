@@ -20,7 +20,7 @@ extension WorkerParts {
     private static let firstForgetting: Duration = .seconds(3600)
 
     /// The services of every worker, also of a single pass.
-    var services: [Service] {
+    var services: [BackgroundLoop] {
         [
             { await heartbeat.run(by: context.time) { loopHeartbeats.record(.store) } },
             {
@@ -37,8 +37,8 @@ extension WorkerParts {
     }
 
     /// The services that a daemon adds.
-    var daemonServices: [Service] {
-        var services: [Service] = [
+    var daemonServices: [BackgroundLoop] {
+        var services: [BackgroundLoop] = [
             { await engine.run { loopHeartbeats.record(.scan) } },
             monitorHTTP, database.run, keepReserve, cleanUp, compareTally, summarise,
             { await listeners?.internalListener?.certificate?.checkRepeatedly() },

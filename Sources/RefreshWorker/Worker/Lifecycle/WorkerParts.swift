@@ -121,7 +121,7 @@ struct WorkerParts: Sendable {
     }
 
     /// Starts services, which run until ``stop(_:)``.
-    func start(_ services: [Service]) -> Task<Void, Never> {
+    func start(_ services: [BackgroundLoop]) -> Task<Void, Never> {
         Task {
             await withDiscardingTaskGroup { group in
                 for service in services { group.addTask { await service() } }

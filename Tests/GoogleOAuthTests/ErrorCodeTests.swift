@@ -30,7 +30,7 @@ private let codes: [(code: String, kind: VerdictKind)] = [
 ]
 
 @Suite("Status and code")
-struct StatusTests {
+struct ErrorCodeTests {
     @Test("The code decides, whatever the status of the refusal", arguments: [400, 401, 403])
     func codeDecides(status: Int) {
         for (code, kind) in codes {

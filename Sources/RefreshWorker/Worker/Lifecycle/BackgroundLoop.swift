@@ -1,2 +1,2 @@
 /// A part of a worker that runs until its task is cancelled.
-typealias Service = @Sendable () async -> Void
+typealias BackgroundLoop = @Sendable () async -> Void

@@ -8,7 +8,7 @@ import Testing
 @testable import Storage
 
 @Suite("Authentication")
-struct AuthenticatorTests {
+struct CallerCheckTests {
     private static let path = "/v1/user/me"
 
     /// Headers of a request, and the expected response of the profile route.

@@ -5,7 +5,7 @@ import Crypto
 /// Nearly every answer has this form. It is read in place: the tokens are never copied into strings, which are not
 /// wiped, and it costs a tenth of parsing the answer into values. Every other answer is left to `JSONValue`, whose
 /// reading is the definition: a test compares both.
-struct PlainAnswer {
+struct UnescapedTokenJSON {
     /// The part of the text between the quotes, or the digits.
     enum Member {
         case missing

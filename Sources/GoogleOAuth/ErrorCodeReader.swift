@@ -5,7 +5,7 @@ import Crypto
 ///
 /// Sources: https://developers.google.com/identity/protocols/oauth2/native-app, RFC 6749 section 5.2, and the codes
 /// that Chromium's and Google's own libraries distinguish.
-enum ErrorCode {
+enum ErrorCodeReader {
     /// Returns the meaning of the code of a 400, 401 or 403, or `nil` for an undocumented code.
     static func failure(of code: String, subtype: String?, sent: [Secret]) -> RefreshFailure? {
         switch code {
@@ -53,7 +53,7 @@ enum ErrorCode {
 }
 
 /// The text of an error, for logs.
-extension ErrorCode {
+extension ErrorCodeReader {
     static let maximumBytes = 256
     /// Words in a human language are shorter than this. Tokens are longer.
     static let maximumWord = 40
