@@ -42,7 +42,8 @@ enum ErrorCodeReader {
     /// Returns an unlisted code in a form that can be logged and stored as a grant's reason, or `nil` if it is not a
     /// code, or repeats a secret that was sent.
     static func name(_ error: String, without sent: [Secret]) -> String? {
-        error.isLowerCaseCode && !contains(error, partOfAny: sent) ? error : nil
+        guard error.isLowerCaseCode, !contains(error, partOfAny: sent) else { return nil }
+        return error
     }
 
     /// Returns the code alone: old answers put a code and a text into one field, as in `internal_failure: Backend

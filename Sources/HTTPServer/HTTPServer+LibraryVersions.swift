@@ -7,7 +7,8 @@ extension HTTPServer {
     package static var microHTTPVersion: String { unsafe String(cString: MHD_get_version()) }
 
     package static var gnuTLSVersion: String {
-        unsafe gnutls_check_version(nil).map { unsafe String(cString: $0) } ?? ""
+        guard let version = unsafe gnutls_check_version(nil) else { return "" }
+        return unsafe String(cString: version)
     }
 
     /// Raises the limit on the process's open files and sockets as far as the system allows, and returns it.

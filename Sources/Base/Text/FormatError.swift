@@ -11,5 +11,8 @@ package struct FormatError: Error, Hashable, Sendable, CustomStringConvertible {
         self.offset = offset
     }
 
-    package var description: String { problem + (offset.map { " at byte \($0)" } ?? "") }
+    package var description: String {
+        guard let offset else { return problem }
+        return "\(problem) at byte \(offset)"
+    }
 }

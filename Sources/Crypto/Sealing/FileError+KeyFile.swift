@@ -3,7 +3,8 @@ package import Base
 extension FileError {
     /// `line` is the faulty line, counted from 1, if the error is in a line.
     init(keyFile path: String, line: Int? = nil, _ detail: String, _ kind: Kind = .unfit) {
-        let place = line.map { "key file \(path), line \($0):" } ?? "key file \(path)"
+        var place = "key file \(path)"
+        if let line { place += ", line \(line):" }
         self.init("\(place) \(detail)", kind, path: path)
     }
 

@@ -51,7 +51,7 @@ package struct TextSealingKey: Sendable {
             try unsafe CipherContext.open(sealed.span.bytes, key: key, into: &buffer)
         }
         guard isIntact else { return nil }
-        let length = message.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0
-        return String(decoding: message[..<length], as: UTF8.self)
+        guard let last = message.lastIndex(where: { $0 != 0 }) else { return "" }
+        return String(decoding: message[...last], as: UTF8.self)
     }
 }

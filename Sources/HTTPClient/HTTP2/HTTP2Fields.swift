@@ -55,7 +55,8 @@ final class HTTP2Fields: @unchecked Sendable {
         _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
     ) -> Result {
         var name = Self.lengthName
-        var digits = bodyLength.map { Array(String($0).utf8) } ?? []
+        var digits: [UInt8] = []
+        if let bodyLength { digits = Array(String(bodyLength).utf8) }
         return unsafe name.withUnsafeMutableBufferPointer { name in
             unsafe digits.withUnsafeMutableBufferPointer { digits in
                 let capacity = unsafe fields.count + others.fields.count + 1

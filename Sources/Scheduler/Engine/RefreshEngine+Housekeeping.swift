@@ -8,8 +8,8 @@ extension RefreshEngine {
     package static let clockRecordInterval: Duration = .seconds(5)
     /// A longer time without a successful write is an outage of the store.
     ///
-    /// It is shorter than the 20 s that a lease has left at least when the outage begins, since it is renewed every 10
-    /// s.
+    /// It is shorter than the 20 s that a lease has left at least when the outage begins: leases are renewed every ten
+    /// seconds.
     static let maximumTimeBetweenWrites: Duration = clockRecordInterval + .seconds(7)
 
     /// Renews the leases of everything in flight.

@@ -113,9 +113,9 @@ struct LeaseFile: Sendable {
 
     /// Makes a new file in place of the one that might be there.
     ///
-    /// `former` is the file that this process has used there. The caller must exclude all other writers. The file gets its name when it is complete, because a process that
-    /// follows it uses it at once. The number of its note was never used: the processes that used another file take it
-    /// for that of a new checkpoint.
+    /// `former` is the file that this process has used there. The caller must exclude all other writers. The file gets
+    /// its name when it is complete, because a process that follows it uses it at once. The number of its note was
+    /// never used: the processes that used another file take it for that of a new checkpoint.
     func make(
         note: DatabaseFileMonitor.Note,
         claimsFrom: BootInstant?,
