@@ -23,7 +23,7 @@ package struct GoogleOAuthAPI: Google {
             HTTPTransfer(
                 HTTPRequest(refreshing: submission.token, client: submission.client, pattern: refreshPattern),
                 beforeSend: submission.mayStillSend,
-                completion: { submission.receive(.result($0)) }
+                completion: { submission.receive(.unread($0)) }
             )
         }
         http.submit(transfers)
@@ -35,9 +35,9 @@ package struct GoogleOAuthAPI: Google {
         let sent = [code] + [client.secret].compactMap(\.self)
         do throws(HTTPError) {
             let response = try await http.send(request, deadline: CodeExchange.deadline)
-            return CodeExchange(.reading(.result(.success(response)), sent: sent))
+            return CodeExchange(.reading(.unread(.success(response)), sent: sent))
         } catch {
-            return CodeExchange(.reading(.result(.failure(error)), sent: sent))
+            return CodeExchange(.reading(.unread(.failure(error)), sent: sent))
         }
     }
 

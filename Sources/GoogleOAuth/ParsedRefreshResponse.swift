@@ -1,6 +1,6 @@
 internal import Base
 package import Crypto
-package import HTTPClient
+internal import HTTPClient
 
 /// The verdict on an answer to a refresh, with the other data of the answer.
 ///
@@ -19,11 +19,11 @@ package struct ParsedRefreshResponse: Sendable {
 /// Reads a response. Its form and error code decide, not its status alone.
 extension ParsedRefreshResponse {
     /// Reads the response to a refresh. Texts that repeat a secret of `sent` are left out.
-    package static func reading(_ response: RawRefreshResponse, sent: [Secret]) -> ParsedRefreshResponse {
+    package static func reading(_ response: RefreshResponse, sent: [Secret]) -> ParsedRefreshResponse {
         switch response {
-        case .result(.success(let response)): reading(response, sent: sent)
-        case .result(.failure(let failure)): reading(failure, sent: sent)
-        case .answer(let answer): answer
+        case .unread(.success(let response)): reading(response, sent: sent)
+        case .unread(.failure(let failure)): reading(failure, sent: sent)
+        case .read(let parsed): parsed
         }
     }
 
@@ -125,15 +125,6 @@ extension ParsedRefreshResponse {
         }
         return .granted(tokens)
     }
-}
-
-/// The unparsed response to a refresh.
-///
-/// Parsing takes time, so the thread that receives responses does not do it.
-package enum RawRefreshResponse: Sendable {
-    case result(Result<HTTPResponse, HTTPError>)
-    /// A verdict that is known already: the first response for a known account is read earlier.
-    case answer(ParsedRefreshResponse)
 }
 
 extension HTTPError {

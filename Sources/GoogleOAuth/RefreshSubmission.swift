@@ -10,13 +10,13 @@ package struct RefreshSubmission: Sendable {
     /// Called immediately before the request is sent. If it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
     /// Called once with the response, possibly before ``Google/refresh(_:)`` returns.
-    package let receive: @Sendable (RawRefreshResponse) -> Void
+    package let receive: @Sendable (RefreshResponse) -> Void
 
     package init(
         token: Secret,
         client: OAuthClientCredentials,
         mayStillSend: @escaping @Sendable () -> Bool,
-        receive: @escaping @Sendable (RawRefreshResponse) -> Void
+        receive: @escaping @Sendable (RefreshResponse) -> Void
     ) {
         self.token = token
         self.client = client

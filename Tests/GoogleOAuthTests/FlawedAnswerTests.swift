@@ -170,7 +170,7 @@ struct FlawedAnswerTests {
             )
         }
         let read = { (status: Int, body: String) in
-            ParsedRefreshResponse.reading(.result(.failure(failure(status, body))), sent: [Secret(sentToken)]).verdict
+            ParsedRefreshResponse.reading(.unread(.failure(failure(status, body))), sent: [Secret(sentToken)]).verdict
         }
         let kept = read(200, #"{"access_token":"a","expires_in":3599,"refresh_token":"1//next"}"#)
         #expect(kept.kind == .flawed)

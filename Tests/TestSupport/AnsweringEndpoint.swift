@@ -19,7 +19,7 @@ extension AnsweringEndpoint {
                     client: submission.client,
                     mayStillSend: submission.mayStillSend
                 )
-                submission.receive(.answer(answer))
+                submission.receive(.read(answer))
             }
             return { task.cancel() }
         }

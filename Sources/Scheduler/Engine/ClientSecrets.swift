@@ -7,28 +7,35 @@ import Synchronization
 ///
 /// A reload of the configuration replaces them.
 final class ClientSecrets: Sendable {
-    typealias Entry = (secret: Secret, fingerprint: ClientSecretFingerprint)
-
-    private let entries: Mutex<[String: Entry]>
+    private let entries: Mutex<[String: ClientSecret]>
 
     init(_ secrets: [String: Secret]) {
         entries = Mutex(Self.entries(of: secrets))
     }
 
-    subscript(clientID: String) -> Entry? { entries.withLock { $0[clientID] } }
+    subscript(clientID: String) -> ClientSecret? { entries.withLock { $0[clientID] } }
 
     func replace(with secrets: [String: Secret]) {
         let replacement = Self.entries(of: secrets)
         entries.withLock { $0 = replacement }
     }
 
-    private static func entries(of secrets: [String: Secret]) -> [String: Entry] {
+    private static func entries(of secrets: [String: Secret]) -> [String: ClientSecret] {
         Dictionary(
             uniqueKeysWithValues: secrets.map { id, secret in
-                (id, (secret, ClientSecretFingerprint(of: secret, clientID: id)))
+                (
+                    id,
+                    ClientSecret(secret: secret, fingerprint: ClientSecretFingerprint(of: secret, clientID: id))
+                )
             }
         )
     }
+}
+
+/// The secret of a confidential client.
+struct ClientSecret: Sendable {
+    let secret: Secret
+    let fingerprint: ClientSecretFingerprint
 }
 
 /// A digest of a client secret, by which workers see if they send the same one.

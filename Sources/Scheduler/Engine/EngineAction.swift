@@ -6,15 +6,15 @@ enum EngineAction: Sendable {
     /// Runs another iteration of the loop.
     case wakeLoop
     /// Sends the requests of claimed grants.
-    case send([InFlightRefresh])
-    /// Cancels a request.
-    case cancel(@Sendable () -> Void)
+    case send([Refresh])
+    /// Stops waiting for the endpoint.
+    case cancel(Refresh)
     /// Releases leases in the store, and then reports them as released with this end.
     case release([GrantID: Int64], end: RefreshCompletion)
     /// Wakes the callers that wait for a refresh.
     case complete(CompletionSignal, RefreshCompletion)
-    /// Logs refreshes whose results are committed.
-    case logRefreshes([FinishedRefresh])
+    /// Logs refreshes whose decisions are committed.
+    case logRefreshes([Refresh])
     case logBreaker(Breaker.Change, client: String)
     /// Logs that a client is held because its first grants were refused, or that this has ended.
     case logSuspectedCopy(client: String, isSuspected: Bool)

@@ -57,13 +57,13 @@ extension EngineLog {
     }
 
     /// Ends the alarms that doubt a client id or its secret, for each client id with a success.
-    func endAlarms(of refreshes: [FinishedRefresh]) {
+    func endAlarms(of refreshes: [Refresh]) {
         let doubts: [AlarmKind] = [.clientUnproven, .clientSecretsDiffer]
         let doubted = alarms.withLock { alarms in
             alarms.keys.filter { doubts.contains($0.kind) && alarms[$0]?.current != nil }.map(\.client)
         }
         guard !doubted.isEmpty else { return }
-        let working = Set(refreshes.filter { $0.decision?.isRefreshed ?? false }.map(\.refresh.grant.clientID))
+        let working = Set(refreshes.filter(\.isRefreshed).map(\.grant.clientID))
         for client in doubted where working.contains(client) { end(doubts, client: client) }
     }
 

@@ -26,21 +26,22 @@ package final class EngineLog: Sendable {
         self.time = time
     }
 
-    /// Logs refreshes after their results are committed.
+    /// Logs refreshes after their decisions are committed.
     ///
     /// The lines of refreshes without a further line are written together.
-    func committed(_ refreshes: [FinishedRefresh], at now: Timestamp) {
+    func committed(_ refreshes: [Refresh], at now: Timestamp) {
         var events: [RefreshEvent] = []
         events.reserveCapacity(refreshes.count)
         for refresh in refreshes {
-            guard let result = refresh.result, let decision = refresh.decision else { continue }
-            events.append(RefreshEvent(of: refresh.refresh, result, decision, at: now))
-            let changes = decision.events + refresh.recalled
+            guard case .stored(let result, let stored) = refresh.phase else { continue }
+            let decision = stored.decision
+            events.append(RefreshEvent(of: refresh, result, decision, at: now))
+            let changes = decision.events + stored.recalled
             guard !changes.isEmpty || decision.alarm != nil else { continue }
             record(events)
             events.removeAll()
             for change in changes { state(change) }
-            if let alarm = decision.alarm { raise(alarm.kind, alarm.text, client: refresh.refresh.grant.clientID) }
+            if let alarm = decision.alarm { raise(alarm.kind, alarm.text, client: refresh.grant.clientID) }
         }
         record(events)
         endAlarms(of: refreshes)
@@ -198,7 +199,7 @@ struct RefreshEvent: Sendable {
 }
 
 extension RefreshEvent {
-    init(of refresh: InFlightRefresh, _ result: RefreshResult, _ decision: RefreshDecision, at now: Timestamp) {
+    init(of refresh: Refresh, _ result: RefreshResult, _ decision: RefreshDecision, at now: Timestamp) {
         let reason = decision.grant?.reason ?? .none
         self.init(
             grant: refresh.grant.id.description,

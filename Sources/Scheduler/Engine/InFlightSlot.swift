@@ -6,7 +6,5 @@ struct InFlightSlot: Sendable {
     /// Signals the end of the refresh to all callers that wait for it.
     let completion = CompletionSignal()
     /// The refresh, or `nil` until the grant is claimed.
-    var refresh: InFlightRefresh?
-    /// Cancels the request.
-    var cancel: (@Sendable () -> Void)?
+    var refresh: Refresh?
 }

@@ -1,28 +1,51 @@
 import Base
+import Crypto
+import GoogleOAuth
 import Storage
 import Synchronization
 
-/// The refresh of one grant that this worker has claimed, until its result is committed.
-final class InFlightRefresh: Sendable {
+/// One refresh of one grant, from its claim to its stored decision.
+///
+/// The engine, the dispatcher, the committer and the log share it, and each moves it on to its next ``Phase``:
+///
+///     let refresh = Refresh(of: grant, isForced: false, leaseEnd: leaseEnd)    // claimed
+///     refresh.send(request)                  // sent: the dispatcher hands the request to the HTTP client
+///     refresh.answer(received)               // answered: on the thread that receives
+///     refresh.read(result)                   // read: the committer has sealed the tokens
+///     refresh.store(decision)                // stored: after the commit
+///
+/// It is a class, because copies of a grant and of a decision are costly.
+final class Refresh: Sendable {
+    /// The grant as the claim returned it.
     let grant: Grant
-    let attempt: RefreshAttempt
+    let claim: RefreshClaim
     /// `true` if a caller asked for the refresh before it was due.
     let isForced: Bool
-    /// `true` if its answer must be stored with the client's health, because the breaker is not closed or the endpoint
+    /// `true` if its result must be stored with the client's health, because the breaker is not closed or the endpoint
     /// fails.
     let needsHealth: Bool
-    /// The end of the lease by this machine's boot clock.
-    ///
-    /// It is never later than the stored one, because the clock is read before the lease is requested.
-    private let leaseEnd: Mutex<BootInstant>
+    private let state: Mutex<State>
+
+    private struct State {
+        var phase = Phase.claimed
+        /// The end of the lease by this machine's boot clock.
+        ///
+        /// It is never later than the stored one, because the clock is read before the lease is requested.
+        var leaseEnd: BootInstant
+        /// Cancels the request.
+        var cancelRequest: (@Sendable () -> Void)?
+        /// Compares the account of the response, before that counts.
+        var accountCheck: Task<Void, Never>?
+        var isCancelled = false
+    }
 
     /// Creates the refresh of a grant as a claim returned it, with its lease.
-    init(grant: Grant, isForced: Bool, needsHealth: Bool = true, leaseEnd: BootInstant) {
+    init(of grant: Grant, isForced: Bool, needsHealth: Bool = true, leaseEnd: BootInstant) {
         self.grant = grant
-        attempt = RefreshAttempt(of: grant)
+        claim = RefreshClaim(of: grant)
         self.isForced = isForced
         self.needsHealth = needsHealth
-        self.leaseEnd = Mutex(leaseEnd)
+        state = Mutex(State(leaseEnd: leaseEnd))
     }
 
     /// `true` if a request to the token endpoint is needed: not for a revocation, and not without a refresh token.
@@ -30,91 +53,153 @@ final class InFlightRefresh: Sendable {
 
     var isRevocation: Bool { grant.revocationAskedAt != nil }
 
-    func leaseRenewed(until instant: BootInstant) { leaseEnd.withLock { $0 = max($0, instant) } }
+    // MARK: Lease
 
-    func leaseRemaining(at instant: BootInstant) -> Duration { leaseEnd.withLock { $0 } - instant }
-}
+    func leaseRenewed(until instant: BootInstant) { state.withLock { $0.leaseEnd = max($0.leaseEnd, instant) } }
 
-/// A refresh whose result is committed, or never will be.
-///
-/// It is shared by the log and the callers that wait, because copies of decisions are costly.
-final class FinishedRefresh: Sendable {
-    let refresh: InFlightRefresh
-    /// The result, or `nil` if the response could not be sealed and so was not read.
-    let result: RefreshResult?
-    /// The decision that is stored, or `nil` if no request was sent, or if the worker stops while the store fails.
-    let decision: RefreshDecision?
-    /// The events of other grants that were recalled because of this result.
-    let recalled: [GrantEvent]
-    /// `true` if it was stored without its client's health.
-    let isPlain: Bool
+    func leaseRemaining(at instant: BootInstant) -> Duration { state.withLock(\.leaseEnd) - instant }
 
-    init(
-        _ refresh: InFlightRefresh,
-        _ result: RefreshResult?,
-        decision: consuming RefreshDecision? = nil,
-        recalled: [GrantEvent] = [],
-        isPlain: Bool = false
-    ) {
-        self.refresh = refresh
-        self.result = result
-        self.decision = decision
-        self.recalled = recalled
-        self.isPlain = isPlain
+    // MARK: Cancellation
+
+    /// Stops waiting for the endpoint. The refresh still goes on to a result.
+    func cancel() {
+        let (cancelRequest, accountCheck) = state.withLock { state in
+            state.isCancelled = true
+            return (state.cancelRequest, state.accountCheck)
+        }
+        cancelRequest?()
+        accountCheck?.cancel()
     }
 
-    /// `true` if no request was sent, so that the grant can be tried again at once.
-    var isNotSent: Bool { result?.answer.isNotSent ?? false }
-}
-
-/// The end of a refresh, as reported to the callers that wait for it.
-enum RefreshCompletion: Sendable {
-    /// The result is committed.
-    case committed(FinishedRefresh)
-    /// Another worker has the grant, or it was not due any more.
-    case handledElsewhere
-    /// The lease was given back, or the store failed, before there was an answer.
-    case abandoned
-    /// A revocation was given back until fewer are in flight.
-    case deferred
-    /// A caller's refresh was not claimed, for this reason.
-    case refused(VendReason)
-}
-
-/// A signal of the end of a refresh, which any number of callers can await, before or after it.
-final class CompletionSignal: Sendable {
-    private struct State {
-        var completion: RefreshCompletion?
-        var waiters: [CheckedContinuation<RefreshCompletion, Never>] = []
+    /// Sets what cancels the request. The response can have arrived already.
+    func onCancel(_ cancelRequest: @escaping @Sendable () -> Void) {
+        let isCancelled = state.withLock { state in
+            state.cancelRequest = cancelRequest
+            return state.isCancelled
+        }
+        if isCancelled { cancelRequest() }
     }
 
-    private let state = Mutex(State())
+    /// Runs the check of the response's account, which ``cancel()`` cancels. A cancelled check still ends.
+    func checkAccount(_ check: @escaping @Sendable () async -> Void) {
+        state.withLock { state in
+            let task = Task { await check() }
+            if state.isCancelled { task.cancel() }
+            state.accountCheck = task
+        }
+    }
+}
 
-    /// The end of the refresh, or `nil` while it is in flight.
-    var completion: RefreshCompletion? { state.withLock { $0.completion } }
+extension Refresh {
+    /// How far a refresh has come.
+    enum Phase: Sendable {
+        /// The lease is stored.
+        ///
+        /// Next: `sent`, or `read` if the token cannot be opened, if there is none, and for a revocation.
+        case claimed
 
-    /// Waits for the end of the refresh.
-    var value: RefreshCompletion {
-        get async {
-            await withCheckedContinuation { waiter in
-                let completion = state.withLock { state in
-                    if state.completion == nil { state.waiters.append(waiter) }
-                    return state.completion
-                }
-                if let completion { waiter.resume(returning: completion) }
+        /// The request is on its way.
+        ///
+        /// Next: `answered`.
+        case sent(SentRequest)
+
+        /// The response, or the failure to get one, waits for the committer. Its tokens are in the clear.
+        ///
+        /// Next: `read`. It stays here while its tokens cannot be sealed.
+        case answered(ReceivedResponse)
+
+        /// The tokens are sealed, perhaps their only copy: a server that rotates accepts no older one.
+        ///
+        /// Next: `stored`, or `ended`.
+        case read(RefreshResult)
+
+        /// The decision about the result is committed.
+        case stored(RefreshResult, StoredDecision)
+
+        /// No decision is stored: no request was sent, or the worker stops while the store fails. Without a result, its
+        /// tokens could not be sealed either.
+        case ended(RefreshResult?)
+    }
+
+    var phase: Phase { state.withLock(\.phase) }
+
+    func send(_ request: SentRequest) { state.withLock { $0.phase = .sent(request) } }
+
+    /// Takes the response. Any thread can call it.
+    func answer(_ received: ReceivedResponse) { state.withLock { $0.phase = .answered(received) } }
+
+    func read(_ result: RefreshResult) { state.withLock { $0.phase = .read(result) } }
+
+    func store(_ decision: StoredDecision) { state.withLock { $0.phase = .stored(result(in: $0.phase), decision) } }
+
+    /// Ends the refresh without a decision.
+    func end() {
+        state.withLock { state in
+            if case .read(let result) = state.phase {
+                state.phase = .ended(result)
+            } else {
+                state.phase = .ended(nil)
             }
         }
     }
 
-    /// Wakes all waiting callers.
-    ///
-    /// Only the first call counts.
-    func complete(_ completion: RefreshCompletion) {
-        let waiters = state.withLock { state in
-            guard state.completion == nil else { return [] as [CheckedContinuation<RefreshCompletion, Never>] }
-            defer { state = State(completion: completion) }
-            return state.waiters
+    /// The result, once the response is read.
+    var result: RefreshResult { result(in: phase) }
+
+    private func result(in phase: Phase) -> RefreshResult {
+        switch phase {
+        case .read(let result), .stored(let result, _), .ended(let result?): return result
+        case .claimed, .sent, .answered, .ended(nil): preconditionFailure("a refresh whose response is not read")
         }
-        for waiter in waiters { waiter.resume(returning: completion) }
+    }
+
+    /// The decision, once it is committed.
+    var storedDecision: StoredDecision? {
+        if case .stored(_, let stored) = phase { stored } else { nil }
+    }
+
+    /// `true` if a new access token is stored.
+    var isRefreshed: Bool { storedDecision?.decision.isRefreshed ?? false }
+}
+
+/// A request to the token endpoint that is under way.
+struct SentRequest: Sendable {
+    let token: Secret
+    /// The secret of a confidential client, which the request contains too.
+    let clientSecret: ClientSecret?
+    let sentAt: BootInstant
+
+    /// The secrets that a text in the response must not repeat.
+    var secrets: [Secret] { [token] + [clientSecret?.secret].compactMap(\.self) }
+}
+
+/// The end of a request: the response or the failure to get one, unread, because reading takes time that the thread
+/// that receives responses does not have.
+struct ReceivedResponse: Sendable {
+    let response: RefreshResponse
+    let request: SentRequest
+    /// The time from which the lifetimes in the response count.
+    let receivedAt: Timestamp
+    /// The time from the request to the end of the response.
+    let latency: Duration
+
+    /// Returns the same with a response that is read already.
+    func with(_ parsed: ParsedRefreshResponse) -> ReceivedResponse {
+        ReceivedResponse(response: .read(parsed), request: request, receivedAt: receivedAt, latency: latency)
+    }
+}
+
+/// A decision that is committed with its result.
+final class StoredDecision: Sendable {
+    let decision: RefreshDecision
+    /// The events of other grants that were recalled because of the result.
+    let recalled: [GrantEvent]
+    /// `true` if it was stored without its client's health.
+    let isPlain: Bool
+
+    init(_ decision: consuming RefreshDecision, recalled: [GrantEvent] = [], isPlain: Bool = false) {
+        self.decision = decision
+        self.recalled = recalled
+        self.isPlain = isPlain
     }
 }

@@ -18,7 +18,7 @@ extension RefreshEngine {
             for waiter in slotWaiters { waiter.resume() }
             slotWaiters = []
         case .send(let refreshes): send(refreshes)
-        case .cancel(let cancel): cancel()
+        case .cancel(let refresh): refresh.cancel()
         case .release(let claims, let end): Task { await release(claims, end: end) }
         case .complete(let signal, let completion): signal.complete(completion)
         case .logRefreshes(let refreshes): log.committed(refreshes, at: time.now)
@@ -37,27 +37,27 @@ extension RefreshEngine {
         }
     }
 
-    /// Handles refreshes whose results are committed, or never will be.
+    /// Handles refreshes whose decisions are committed, or that have ended without one.
     ///
     /// `storedIn` is the time that the store took for them, or `nil` if they are not committed.
-    func finish(_ batch: [FinishedRefresh], storedIn: Duration?) {
+    func finish(_ batch: [Refresh], storedIn: Duration?) {
         if let storedIn { state.inFlightLimit.recordCommit(storedIn, at: time.sinceBoot) }
         execute(state.finished(batch, at: conditions))
     }
 
-    private func send(_ refreshes: [InFlightRefresh]) {
+    private func send(_ refreshes: [Refresh]) {
         let committer = committer
         let revocations = refreshes.filter(\.isRevocation)
         for refresh in revocations {
-            let task = Task { committer.add(await revoke(refresh), of: refresh) }
-            state.sent([(refresh.grant.id, { @Sendable in task.cancel() })])
+            let task = Task { committer.add(refresh, with: await revoke(refresh)) }
+            refresh.onCancel { task.cancel() }
         }
         let requests = revocations.isEmpty ? refreshes : refreshes.filter { !$0.isRevocation }
-        state.sent(dispatcher.send(requests, for: committer))
+        dispatcher.send(requests, for: committer)
     }
 
     /// Revokes at Google, unless the revocation would also end a grant that was brought after the disconnect.
-    private func revoke(_ refresh: InFlightRefresh) async -> RefreshResult {
+    private func revoke(_ refresh: Refresh) async -> RefreshResult {
         let answer: RefreshResult.Answer
         do {
             let (id, now) = (refresh.grant.id, time.now)
@@ -69,7 +69,7 @@ extension RefreshEngine {
             reportStoreFailure(error, waiting: 1)
             answer = .revocation(failure: .unavailable(code: "store"))
         }
-        return RefreshResult(attempt: refresh.attempt, answer: answer)
+        return RefreshResult(claim: refresh.claim, answer: answer)
     }
 
     /// Releases leases unused: the grants are due for any worker.

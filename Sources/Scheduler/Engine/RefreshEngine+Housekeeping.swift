@@ -20,7 +20,7 @@ extension RefreshEngine {
         guard !refreshes.isEmpty else { return }
         let leaseEnd = time.sinceBoot + Lease.span
         do {
-            let claims = Dictionary(uniqueKeysWithValues: refreshes.map { ($0.grant.id, $0.attempt.claim) })
+            let claims = Dictionary(uniqueKeysWithValues: refreshes.map { ($0.grant.id, $0.claim.number) })
             let renewed = try await store.renew(claims, for: Lease.span)
             if !renewed.isEmpty { state.takeoverPause.written(at: time.sinceBoot) }
             for refresh in refreshes where renewed.contains(refresh.grant.id) { refresh.leaseRenewed(until: leaseEnd) }

@@ -238,14 +238,14 @@ package struct PassSummary: Sendable, Hashable {
         case .deferred: due -= 1
         case .handledElsewhere: skipped += 1
         case .abandoned, .refused: retrying += 1
-        case .committed(let finished):
-            switch finished.decision?.outcome {
+        case .committed(_, let stored):
+            switch stored.decision.outcome {
             case .refreshed: refreshed += 1
             case .held: held += 1
             case .suspended: suspended += 1
             case .reauthRequired: reauthRequired += 1
             case .disconnected: disconnected += 1
-            case .retrying, .unchanged, nil: retrying += 1
+            case .retrying, .unchanged: retrying += 1
             // Another process has changed or claimed the grant since, and handles it.
             case .void, .lostLease: skipped += 1
             }

@@ -46,6 +46,9 @@ package actor RefreshEngine {
         time: time,
         random: random,
         spill: spill,
+        read: { [dispatcher] received, claim throws(CryptoError) in
+            try RefreshResult(of: claim, reading: received, sealingWith: dispatcher.vault)
+        },
         onFailure: { [weak self] error, waiting in self?.reportStoreFailure(error, waiting: waiting) },
         deliver: { [weak self] batch, storedIn in await self?.finish(batch, storedIn: storedIn) }
     )

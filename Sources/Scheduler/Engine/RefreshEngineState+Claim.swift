@@ -38,7 +38,7 @@ extension RefreshEngineState {
         leasesEnd: BootInstant
     ) -> (unsent: Int, actions: [EngineAction]) {
         claimBackOff.succeed()
-        var sent: [InFlightRefresh] = []
+        var sent: [Refresh] = []
         var abandoned: [GrantID: Int64] = [:]
         var done: [GrantID: Int64] = [:]
         var deferred: [GrantID: Int64] = [:]
@@ -60,8 +60,8 @@ extension RefreshEngineState {
                 deferred[grant.id] = number
             } else {
                 if grant.revocationAskedAt != nil { freeRevocations -= 1 }
-                let refresh = InFlightRefresh(
-                    grant: grant,
+                let refresh = Refresh(
+                    of: grant,
                     isForced: claim.dueBy == nil,
                     needsHealth: gates[grant.clientID]?.isBreakerIdle != true,
                     leaseEnd: leasesEnd

@@ -4,42 +4,34 @@ import Storage
 
 /// Refreshes in flight: each grant has at most one slot, from before its claim until its result is committed.
 extension RefreshEngineState {
-    /// The requests of grants have been sent and can be cancelled.
-    mutating func sent(_ cancellations: [(GrantID, @Sendable () -> Void)]) {
-        for (id, cancel) in cancellations { slots[id]?.cancel = cancel }
-    }
-
     /// The refreshes that are in flight.
-    var refreshes: [InFlightRefresh] { slots.values.compactMap(\.refresh) }
+    var refreshes: [Refresh] { slots.values.compactMap(\.refresh) }
 
-    /// Refreshes have ended: their results are committed, were not sent, or cannot be stored before the stop.
-    mutating func finished(_ batch: [FinishedRefresh], at conditions: Conditions) -> [EngineAction] {
+    /// Refreshes have ended: their decisions are committed, they were not sent, or they cannot be stored before the
+    /// stop.
+    mutating func finished(_ batch: [Refresh], at conditions: Conditions) -> [EngineAction] {
         var actions: [EngineAction] = []
         actions.reserveCapacity(batch.count + 4)
-        let committed = batch.filter { $0.decision != nil }
-        if !committed.isEmpty { actions.append(.logRefreshes(committed)) }
+        let stored = batch.filter { $0.storedDecision != nil }
+        if !stored.isEmpty { actions.append(.logRefreshes(stored)) }
         let slotsBefore = slots.count
+        updateHealth(after: stored)
         var unsent: [GrantID: Int64] = [:]
-        updateHealth(after: batch)
-        for finished in batch {
-            let refresh = finished.refresh
+        for refresh in batch {
             let id = refresh.grant.id
             assert(isStopping || slots[id]?.refresh === refresh, "a refresh was delivered twice")
-            if let result = finished.result, case .granted = result.answer, let latency = result.latency {
-                inFlightLimit.recordAnswer(latency, at: conditions.instant)
-            }
-            if let result = finished.result, refresh.needsTokenRequest {
-                reach.record(result.answer, of: refresh.grant.clientID, at: conditions.now)
-            }
-            if let result = finished.result, let decision = finished.decision {
-                addFirstAnswer(result, decision, about: refresh, at: conditions.instant, &actions)
-                apply(result, decision, client: refresh.grant.clientID, at: conditions, &actions)
-                if !finished.recalled.isEmpty { nextScan = conditions.instant }
-                freeSlot(of: id, as: .committed(finished), &actions)
-            } else if finished.isNotSent {
-                unsent[id] = refresh.attempt.claim
-            } else {
+            switch refresh.phase {
+            case .stored(let result, let decision):
+                recordResponse(result, of: refresh, at: conditions)
+                apply(result, decision, of: refresh, at: conditions, &actions)
+                freeSlot(of: id, as: .committed(result, decision), &actions)
+            case .ended(let result?) where result.answer.isNotSent:
+                unsent[id] = refresh.claim.number
+            case .ended(let result):
+                if let result { recordResponse(result, of: refresh, at: conditions) }
                 freeSlot(of: id, as: .abandoned, &actions)
+            case .claimed, .sent, .answered, .read:
+                preconditionFailure("a refresh was delivered before its end")
             }
         }
         actions += updateReach()
@@ -50,26 +42,39 @@ extension RefreshEngineState {
     }
 
     /// Takes over the health of each client as the last result of a batch left it, before any of them is applied.
-    private mutating func updateHealth(after batch: [FinishedRefresh]) {
+    private mutating func updateHealth(after stored: [Refresh]) {
         var updated: [String] = []
-        for finished in batch.reversed() {
-            let client = finished.refresh.grant.clientID
-            guard !finished.isPlain, !updated.contains(client), let health = finished.decision?.health else { continue }
-            updateHealth(health, of: client)
+        for refresh in stored.reversed() {
+            let client = refresh.grant.clientID
+            guard let stored = refresh.storedDecision, !stored.isPlain, !updated.contains(client) else { continue }
+            updateHealth(stored.decision.health, of: client)
             updated.append(client)
         }
     }
 
-    /// Takes over the consequences of a committed result for the schedule and the client.
+    /// Records what a response shows about the endpoint, whether it is stored or not.
+    private mutating func recordResponse(_ result: RefreshResult, of refresh: Refresh, at conditions: Conditions) {
+        if case .granted = result.answer, let latency = result.latency {
+            inFlightLimit.recordAnswer(latency, at: conditions.instant)
+        }
+        if refresh.needsTokenRequest {
+            reach.record(result.answer, of: refresh.grant.clientID, at: conditions.now)
+        }
+    }
+
+    /// Takes over the consequences of a committed decision for the schedule and the client.
     private mutating func apply(
         _ result: RefreshResult,
-        _ decision: RefreshDecision,
-        client: String,
+        _ stored: StoredDecision,
+        of refresh: Refresh,
         at conditions: Conditions,
         _ actions: inout [EngineAction]
     ) {
-        if let change = decision.effect.breakerChange { actions.append(.logBreaker(change, client: client)) }
-        if decision.effect.limitsChanged, let pacer = gates[client]?.pacer {
+        let client = refresh.grant.clientID
+        let effect = stored.decision.effect
+        addFirstAnswer(result, stored, about: refresh, at: conditions.instant, &actions)
+        if let change = effect.breakerChange { actions.append(.logBreaker(change, client: client)) }
+        if effect.limitsChanged, let pacer = gates[client]?.pacer {
             let instant = sharedInstant(at: conditions.instant)
             actions.append(
                 .logPace(
@@ -80,19 +85,20 @@ extension RefreshEngineState {
                 )
             )
         }
-        if let grant = decision.grant, share.owns(grant.id) { expect(grant, at: conditions.now) }
-        if decision.needsHealthyGrant, !isStopping,
+        if let grant = stored.decision.grant, share.owns(grant.id) { expect(grant, at: conditions.now) }
+        if stored.decision.needsHealthyGrant, !isStopping,
             gates[client]?.mayRefreshHealthyGrant(at: conditions.instant) == true
         {
             actions.append(.refreshHealthyGrant(client: client))
         }
-        if decision.effect.endsOutage { actions.append(.expediteRetries(client: client)) }
+        if effect.endsOutage { actions.append(.expediteRetries(client: client)) }
+        if !stored.recalled.isEmpty { nextScan = conditions.instant }
     }
 
     private mutating func addFirstAnswer(
         _ result: RefreshResult,
-        _ decision: RefreshDecision,
-        about refresh: InFlightRefresh,
+        _ stored: StoredDecision,
+        about refresh: Refresh,
         at instant: BootInstant,
         _ actions: inout [EngineAction]
     ) {
@@ -102,7 +108,7 @@ extension RefreshEngineState {
             if gates[client]?.firstAnswers?.succeed() == true {
                 actions.append(.logSuspectedCopy(client: client, isSuspected: false))
             }
-        case .failed(.invalidGrant, _) where decision.grant?.isProven ?? false:
+        case .failed(.invalidGrant, _) where stored.decision.grant?.isProven ?? false:
             let wasInDoubt = GrantReason.awaitingConfirmation.contains(refresh.grant.reason)
             let isHeld =
                 gates[client]?.firstAnswers?.refuse(refresh.grant.id, wasInDoubt: wasInDoubt, at: instant) ?? false

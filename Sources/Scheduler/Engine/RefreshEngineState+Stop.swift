@@ -12,7 +12,7 @@ extension RefreshEngineState {
     /// Cancels the unanswered requests.
     ///
     /// Their leases are then released.
-    func cancelRequests() -> [EngineAction] { slots.values.compactMap(\.cancel).map { .cancel($0) } }
+    func cancelRequests() -> [EngineAction] { refreshes.map { .cancel($0) } }
 
     /// Ends refreshes whose claim, or whose release of a lease, waits for a store that does not respond.
     mutating func abandonRefreshes() -> [EngineAction] { ended(Array(slots.keys), as: .abandoned) }

@@ -4,22 +4,25 @@ import Storage
 import Synchronization
 import Telemetry
 
-/// Commits results, many in one transaction, and keeps each that contains tokens until it is stored or in the spill
-/// file.
+/// Reads the responses of refreshes, decides about them and stores the decisions, many in one transaction.
 ///
-/// While one transaction runs the next results gather, so the batch grows with the load. A batch that cannot be stored
+/// While one transaction runs the next responses gather, so the batch grows with the load. A batch that cannot be stored
 /// is tried again until it is stored, or until the worker gives up at the end of its stop deadline. Its grants are not
 /// sent again before. Answers with tokens that are still not stored then go to the spill file.
+///
+///     refresh.answer(received)
+///     committer.add(refresh)      // from any thread
+///     // The committer reads the response, decides, stores the decision, and then calls `deliver`.
 actor ResultCommitter {
-    /// The results that wait, and the condition of the store.
+    /// The refreshes that wait, and the condition of the store.
     ///
-    /// Any thread can add results.
+    /// Any thread can add refreshes.
     private struct SharedState {
-        var waiting: [PendingResult] = []
+        var waiting: [Refresh] = []
         /// `true` if a caller waits for one of them.
         var isAwaited = false
         var isWriting = false
-        /// The number of refreshes in flight, including those whose results wait here.
+        /// The number of refreshes in flight, including those that wait here.
         var inFlight = 0
         /// The instant of the first failure since a result was last stored.
         var failingSince: BootInstant?
@@ -27,17 +30,17 @@ actor ResultCommitter {
         /// The times that the store took for a batch.
         var durations = DurationBuckets()
 
-        /// Adds a result, and returns `true` if the caller must start the writing.
-        mutating func add(_ result: PendingResult) -> Bool {
-            waiting.append(result)
-            if result.refresh.isForced { isAwaited = true }
+        /// Adds a refresh, and returns `true` if the caller must start the writing.
+        mutating func add(_ refresh: Refresh) -> Bool {
+            waiting.append(refresh)
+            if refresh.isForced { isAwaited = true }
             defer { isWriting = true }
             return !isWriting
         }
     }
 
-    /// A refresh and its result, on the way to the store.
-    typealias ReadResult = (refresh: InFlightRefresh, result: RefreshResult)
+    /// Reads a response and seals its tokens. After a failure it can be tried again.
+    typealias Read = @Sendable (ReceivedResponse, RefreshClaim) throws(CryptoError) -> RefreshResult
 
     /// The number of results in one transaction: more than about a hundred rows only hold the writer longer.
     private static let batchSize = 100
@@ -53,16 +56,19 @@ actor ResultCommitter {
     var plainBatches = PlainBatches()
     private let backOff = BackOff(first: .milliseconds(500), maximum: .seconds(5))
     private let spill: (any ResultSpill)?
+    private let readResponse: Read
     private let onFailure: @Sendable (_ error: any Error, _ waiting: Int) -> Void
-    private let deliver: @Sendable (_ batch: [FinishedRefresh], _ storedIn: Duration?) async -> Void
+    private let deliver: @Sendable (_ batch: [Refresh], _ storedIn: Duration?) async -> Void
 
     private nonisolated let shared = Mutex(SharedState())
-    /// The rest of the batch that is being stored: the results whose outcome is not reported yet.
-    private var currentBatch: [ReadResult] = []
-    /// The results that the store refused for a lasting reason, and answers that could not be sealed.
+    /// The rest of the batch that is being stored: the refreshes whose outcome is not reported yet.
+    private var currentBatch: [Refresh] = []
+    /// The refreshes whose results the store refused for a lasting reason, or whose answers could not be sealed.
     ///
     /// They are retried after all others.
-    private var resultsSetAside: [PendingResult] = []
+    private var setAside: [Refresh] = []
+    /// The grants whose answers could not be sealed so far.
+    private var unsealed: Set<GrantID> = []
     /// Answers with tokens that the store did not take.
     ///
     /// A result counts as lost until it is written to the spill file, because the process might end during the write.
@@ -72,22 +78,24 @@ actor ResultCommitter {
     /// Creates a committer.
     ///
     /// `onFailure` is called with the number of waiting results when the store, sealing or the spill file fails.
-    /// `deliver` is called once for each result when it is committed or given up, in batches and in order, with the
-    /// time that the store took if it is committed.
+    /// `deliver` is called once for each refresh when its decision is committed or it has ended without one, in batches
+    /// and in order, with the time that the store took if it is committed.
     init(
         store: any Store,
         rules: RefreshRules,
         time: any TimeSource,
         random: any RandomSource,
         spill: (any ResultSpill)? = nil,
+        read: @escaping Read,
         onFailure: @escaping @Sendable (_ error: any Error, _ waiting: Int) -> Void,
-        deliver: @escaping @Sendable (_ batch: [FinishedRefresh], _ storedIn: Duration?) async -> Void
+        deliver: @escaping @Sendable (_ batch: [Refresh], _ storedIn: Duration?) async -> Void
     ) {
         self.store = store
         self.rules = rules
         self.time = time
         self.random = random
         self.spill = spill
+        readResponse = read
         self.onFailure = onFailure
         self.deliver = deliver
     }
@@ -99,32 +107,28 @@ actor ResultCommitter {
 
     /// The time for which results could not be stored, or `nil` while they can.
     nonisolated var failingFor: Duration? {
-        let now = time.sinceBoot
-        return shared.withLock(\.failingSince).map { now - $0 }
+        guard let failingSince = shared.withLock(\.failingSince) else { return nil }
+        return time.sinceBoot - failingSince
     }
 
     nonisolated var durations: DurationBuckets { shared.withLock(\.durations) }
 
-    /// Takes a result, from any thread.
+    /// Takes a refresh that is answered or read, from any thread.
     ///
-    /// Unless a caller waits for it, it can wait a moment for the results of others.
-    nonisolated func add(_ result: PendingResult) {
-        guard shared.withLock({ $0.add(result) }) else { return }
+    /// Unless a caller waits for it, it can wait a moment for others.
+    nonisolated func add(_ refresh: Refresh) {
+        guard shared.withLock({ $0.add(refresh) }) else { return }
         Task { await drain() }
     }
 
-    /// Takes a result that needs no reading, from any thread.
-    nonisolated func add(_ result: RefreshResult, of refresh: InFlightRefresh) { add(Self.pending((refresh, result))) }
-
-    private static func pending(_ read: ReadResult) -> PendingResult {
-        PendingResult(refresh: read.refresh) { () throws(CryptoError) in read.result }
+    /// Takes a refresh whose result needs no reading, from any thread.
+    nonisolated func add(_ refresh: Refresh, with result: RefreshResult) {
+        refresh.read(result)
+        add(refresh)
     }
 
     /// `true` while answers wait that could not be sealed, set aside or for their next try.
-    var hasUnsealedAnswers: Bool {
-        resultsSetAside.contains(where: \.hasFailedToSeal)
-            || shared.withLock { $0.waiting.contains(where: \.hasFailedToSeal) }
-    }
+    var hasUnsealedAnswers: Bool { !unsealed.isEmpty }
 
     /// `true` while results wait because the store fails: until it works again, no requests should be sent.
     nonisolated var isCommitFailing: Bool { shared.withLock { $0.failingSince != nil } }
@@ -137,86 +141,36 @@ actor ResultCommitter {
         shared.withLock { $0.hasGivenUp = true }
         let current = currentBatch
         currentBatch = []
-        let waiting = takeWaiting() + resultsSetAside
-        resultsSetAside = []
-        await saveUnstored(current + read(waiting))
+        let waiting = takeWaiting() + setAside
+        setAside = []
+        await endUnstored(current + read(waiting))
     }
 
     private var hasGivenUp: Bool { shared.withLock(\.hasGivenUp) }
 
-    private func takeWaiting() -> [PendingResult] {
+    private func takeWaiting() -> [Refresh] {
         shared.withLock { shared in
             defer { shared.waiting = [] }
             return shared.waiting
         }
     }
 
-    // MARK: Storing
+    // MARK: From response to stored decision
 
-    /// Stores the results that wait, batch by batch, until there are none.
+    /// Reads and stores the refreshes that wait, batch by batch, until there are none.
     private func drain() async {
-        while let results = await nextResults() {
-            let batch = read(results)
-            guard !hasGivenUp else {
-                await saveUnstored(batch)
-                continue
-            }
-            currentBatch = batch
-            var size = batch.count
-            var failures = 0
-            // ``giveUp()`` can empty the batch during a commit or a pause, and then reports its outcome.
-            while !currentBatch.isEmpty {
-                let part = Array(currentBatch.prefix(size))
-                do {
-                    let start = time.sinceBoot
-                    let finished = try await commit(part)
-                    failures = 0
-                    let duration = time.sinceBoot - start
-                    shared.withLock { state in
-                        state.failingSince = nil
-                        state.durations.record(duration)
-                    }
-                    guard !hasGivenUp else { break }
-                    currentBatch.removeFirst(part.count)
-                    // The database is a restored backup that lacks these grants, and a later one might have them.
-                    await save(finished.filter { $0.decision?.grant == nil }.compactMap(\.result))
-                    deliverInOrder(finished, storedIn: duration)
-                } catch let error as StoreError where error.mayPass {
-                    failures += 1
-                    let now = time.sinceBoot
-                    shared.withLock { $0.failingSince = $0.failingSince ?? now }
-                    onFailure(error, currentBatch.count + shared.withLock(\.waiting.count))
-                    readWaitingResults()
-                    if error.code == .diskFull, await spill?.freeReserve() ?? false { continue }
-                    await pause(backOff.delay(failures: failures, remainingLife: nil, jitter: random.nextUnit()))
-                } catch {
-                    failures = 0
-                    onFailure(error, currentBatch.count + shared.withLock(\.waiting.count))
-                    if (error as? StoreError)?.endsUse ?? false { await giveUp() }
-                    guard !hasGivenUp else { break }
-                    // One result that the store cannot take must not keep the others from being stored.
-                    guard part.count == 1 else {
-                        size = 1
-                        continue
-                    }
-                    currentBatch.removeFirst()
-                    setAside(Self.pending(part[0]))
-                }
+        while let refreshes = await nextRefreshes() {
+            let batch = read(refreshes)
+            if hasGivenUp {
+                await endUnstored(batch)
+            } else {
+                await store(batch)
             }
         }
     }
 
-    /// Returns the time that results wait for those in flight, or `nil` if they are stored at once.
-    ///
-    /// It grows with the number in flight, because the results of one claim come together, and each commit costs as
-    /// much as storing several results.
-    static func gatheringTime(waiting: Int, inFlight: Int) -> Duration? {
-        guard waiting < min(worthwhileBatch, inFlight) else { return nil }
-        return min(.milliseconds(5 + inFlight / 20), maximumGathering)
-    }
-
-    /// Returns the next results, or `nil` if there are none, which ends the storing.
-    private func nextResults() async -> [PendingResult]? {
+    /// Returns the next refreshes, or `nil` if there are none, which ends the storing.
+    private func nextRefreshes() async -> [Refresh]? {
         let gatheringTime = shared.withLock { shared in
             shared.waiting.isEmpty || shared.isAwaited
                 ? nil
@@ -233,28 +187,41 @@ actor ResultCommitter {
         }
     }
 
-    /// Reads results, delivers those of requests that were not sent, and keeps those that cannot be sealed now.
-    private func read(_ results: [PendingResult]) -> [ReadResult] {
-        var batch: [ReadResult] = []
-        batch.reserveCapacity(results.count)
-        var ended: [FinishedRefresh] = []
-        for pending in results {
-            do {
-                let result = try pending.read()
+    /// Returns the time that results wait for those in flight, or `nil` if they are stored at once.
+    ///
+    /// It grows with the number in flight, because the results of one claim come together, and each commit costs as
+    /// much as storing several results.
+    static func gatheringTime(waiting: Int, inFlight: Int) -> Duration? {
+        guard waiting < min(worthwhileBatch, inFlight) else { return nil }
+        return min(.milliseconds(5 + inFlight / 20), maximumGathering)
+    }
+
+    /// Reads responses and seals their tokens, and returns the refreshes that are to be stored.
+    ///
+    /// Those that were not sent are delivered at once. Those whose tokens cannot be sealed are set aside: a rotated
+    /// token in them has no other copy.
+    private func read(_ refreshes: [Refresh]) -> [Refresh] {
+        var batch: [Refresh] = []
+        batch.reserveCapacity(refreshes.count)
+        var ended: [Refresh] = []
+        for refresh in refreshes {
+            do throws(CryptoError) {
+                let result = try readResult(of: refresh)
                 if result.answer.isNotSent {
-                    ended.append(FinishedRefresh(pending.refresh, result))
+                    refresh.end()
+                    ended.append(refresh)
                 } else {
-                    batch.append((pending.refresh, result))
+                    batch.append(refresh)
                 }
             } catch {
                 onFailure(error, 1)
                 if hasGivenUp {
                     unstored.lost += 1
-                    ended.append(FinishedRefresh(pending.refresh, nil))
+                    refresh.end()
+                    ended.append(refresh)
                 } else {
-                    var unsealed = pending
-                    unsealed.hasFailedToSeal = true
-                    setAside(unsealed)
+                    unsealed.insert(refresh.grant.id)
+                    retryLater(refresh)
                 }
             }
         }
@@ -262,35 +229,99 @@ actor ResultCommitter {
         return batch
     }
 
-    /// Reads the results that wait while the store fails: tokens wait in sealed form, and requests that were not sent
+    private func readResult(of refresh: Refresh) throws(CryptoError) -> RefreshResult {
+        guard case .answered(let received) = refresh.phase else { return refresh.result }
+        let result = try readResponse(received, refresh.claim)
+        refresh.read(result)
+        if !unsealed.isEmpty { unsealed.remove(refresh.grant.id) }
+        return result
+    }
+
+    /// Stores the results of a batch, however long the store fails.
+    private func store(_ batch: [Refresh]) async {
+        currentBatch = batch
+        var size = batch.count
+        var failures = 0
+        // ``giveUp()`` can empty the batch during a commit or a pause, and then reports its outcome.
+        while !currentBatch.isEmpty {
+            let part = Array(currentBatch.prefix(size))
+            do {
+                let start = time.sinceBoot
+                let decisions = try await commit(part)
+                failures = 0
+                await committed(part, with: decisions, in: time.sinceBoot - start)
+            } catch let error as StoreError where error.mayPass {
+                failures += 1
+                await waitForStore(after: error, failures: failures)
+            } catch {
+                failures = 0
+                reportFailure(error)
+                if (error as? StoreError)?.endsUse ?? false { await giveUp() }
+                guard !hasGivenUp else { return }
+                // One result that the store cannot take must not keep the others from being stored.
+                if part.count > 1 { size = 1 } else { retryLater(currentBatch.removeFirst()) }
+            }
+        }
+    }
+
+    /// Delivers refreshes whose decisions are committed.
+    private func committed(_ part: [Refresh], with decisions: [StoredDecision], in duration: Duration) async {
+        shared.withLock { state in
+            state.failingSince = nil
+            state.durations.record(duration)
+        }
+        guard !hasGivenUp else { return }
+        currentBatch.removeFirst(part.count)
+        for (refresh, decision) in zip(part, decisions) { refresh.store(decision) }
+        // The database is a restored backup that lacks these grants, and a later one might have them.
+        await save(part.filter { $0.storedDecision?.decision.grant == nil })
+        deliverInOrder(part, storedIn: duration)
+    }
+
+    /// Waits for the next try to store.
+    private func waitForStore(after error: StoreError, failures: Int) async {
+        let now = time.sinceBoot
+        shared.withLock { $0.failingSince = $0.failingSince ?? now }
+        reportFailure(error)
+        readWaiting()
+        if error.code == .diskFull, await spill?.freeReserve() ?? false { return }
+        await pause(backOff.delay(failures: failures, remainingLife: nil, jitter: random.nextUnit()))
+    }
+
+    /// Reads the responses that wait while the store fails: tokens wait in sealed form, and requests that were not sent
     /// do not wait.
-    private func readWaitingResults() {
-        let results = read(takeWaiting()).map(Self.pending)
-        shared.withLock { $0.waiting.insert(contentsOf: results, at: 0) }
+    private func readWaiting() {
+        let refreshes = read(takeWaiting())
+        shared.withLock { $0.waiting.insert(contentsOf: refreshes, at: 0) }
+    }
+
+    private func reportFailure(_ error: any Error) {
+        onFailure(error, currentBatch.count + shared.withLock(\.waiting.count))
     }
 
     /// Delivers a batch after those before it, while the next one is being stored.
-    private func deliverInOrder(_ finished: [FinishedRefresh], storedIn duration: Duration? = nil) {
+    private func deliverInOrder(_ refreshes: [Refresh], storedIn duration: Duration? = nil) {
         let previous = lastDelivery
         lastDelivery = Task { [deliver] in
             await previous?.value
-            await deliver(finished, duration)
+            await deliver(refreshes, duration)
         }
     }
 
     // MARK: Results that are not stored
 
     /// Writes answers with tokens to the spill file, and delivers all as not stored.
-    private func saveUnstored(_ batch: [ReadResult]) async {
-        await save(batch.map(\.result))
-        deliverInOrder(batch.map { FinishedRefresh($0.refresh, $0.result) })
+    private func endUnstored(_ batch: [Refresh]) async {
+        await save(batch)
+        for refresh in batch { refresh.end() }
+        deliverInOrder(batch)
     }
 
     /// Writes answers with tokens to the spill file.
     ///
     /// Google would give every other answer again to the next request.
-    private func save(_ results: [RefreshResult]) async {
-        let results = results.filter(\.answer.containsTokens)
+    private func save(_ refreshes: [Refresh]) async {
+        let results = refreshes.map(\.result).filter(\.answer.containsTokens)
         unstored.lost += results.count
         guard let spill, !results.isEmpty else { return }
         do {
@@ -302,19 +333,19 @@ actor ResultCommitter {
         }
     }
 
-    /// Tries a result again after all others.
-    private func setAside(_ result: PendingResult) {
-        resultsSetAside.append(result)
+    /// Tries a refresh again after all others.
+    private func retryLater(_ refresh: Refresh) {
+        setAside.append(refresh)
         Task {
             await pause(backOff.maximum)
-            retryResultsSetAside()
+            retrySetAside()
         }
     }
 
-    func retryResultsSetAside() {
-        guard !resultsSetAside.isEmpty else { return }
-        defer { resultsSetAside = [] }
-        for result in resultsSetAside { add(result) }
+    func retrySetAside() {
+        guard !setAside.isEmpty else { return }
+        defer { setAside = [] }
+        for refresh in setAside { add(refresh) }
     }
 
     private func pause(_ span: Duration) async {
@@ -324,14 +355,4 @@ actor ResultCommitter {
             // A cancelled wait only makes the next try earlier.
         }
     }
-}
-
-/// A result on its way to the committer.
-struct PendingResult: Sendable {
-    let refresh: InFlightRefresh
-    var hasFailedToSeal = false
-    /// Reads the response and seals its tokens.
-    ///
-    /// After a failure it can be tried again. A rotated token in a response that was not read has no other copy.
-    let read: @Sendable () throws(CryptoError) -> RefreshResult
 }

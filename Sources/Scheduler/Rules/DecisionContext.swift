@@ -19,14 +19,13 @@ struct DecisionContext: Sendable {
     var jitter: Double
 
     /// `true` while the lease of the result's claim is stored: no other worker has claimed the grant since.
-    var holdsLease: Bool { grant.lease?.claim == result.attempt.claim }
+    var holdsLease: Bool { grant.lease?.claim == result.claim.number }
 
     /// `true` if the request was sent with the current version of the refresh token. After a restore, the token of a
     /// user who signs in again can get a number that another token had. So tokens are compared too.
     var isCurrent: Bool {
-        let attempt = result.attempt
-        guard grant.generation == attempt.generation else { return false }
-        guard result.answer.containsTokens, let sent = attempt.refreshToken else { return true }
+        guard grant.generation == result.claim.generation else { return false }
+        guard result.answer.containsTokens, let sent = result.claim.refreshToken else { return true }
         return grant.holds(sent)
     }
 

@@ -3,12 +3,12 @@ import Crypto
 import GoogleOAuth
 import Storage
 
-/// One attempt at a refresh and the response to it, as read: part of the rules' input, `DecisionContext`.
+/// What a refresh has brought, with its tokens sealed: the rules decide about it, and a spill file stores it.
 ///
-/// It is shared on its way from the committer to the log, because copies of it are costly.
+/// It is a class, because copies of it are costly.
 package final class RefreshResult: Sendable {
-    /// The claim under which the attempt was made.
-    let attempt: RefreshAttempt
+    /// The claim under which the request was sent.
+    let claim: RefreshClaim
     let answer: Answer
     /// The client secret that the request contained.
     let clientSecret: ClientSecretFingerprint
@@ -20,14 +20,14 @@ package final class RefreshResult: Sendable {
     let latency: Duration?
 
     init(
-        attempt: RefreshAttempt,
+        claim: RefreshClaim,
         answer: Answer,
         clientSecret: ClientSecretFingerprint = .none,
         status: Int? = nil,
         text: String? = nil,
         latency: Duration? = nil
     ) {
-        self.attempt = attempt
+        self.claim = claim
         self.answer = answer
         self.clientSecret = clientSecret
         self.status = status
@@ -95,51 +95,63 @@ package final class RefreshResult: Sendable {
 }
 
 extension RefreshResult {
-    /// Reads the response to a request that contained a refresh token, and seals its tokens. Lifetimes in the response
-    /// count from `receivedAt`.
+    /// Reads the response to a request, and seals its tokens.
     convenience init(
-        of refresh: InFlightRefresh,
-        reading response: ParsedRefreshResponse,
-        to sent: Secret,
-        clientSecret: ClientSecretFingerprint,
-        receivedAt: Timestamp,
-        latency: Duration,
+        of claim: RefreshClaim,
+        reading received: ReceivedResponse,
         sealingWith vault: TokenVault
     ) throws(CryptoError) {
-        let id = refresh.grant.id
-        // A server that returns the refresh token it was sent has not rotated it.
-        let seal = { (rotated: Secret?, expiresAt: Timestamp?) throws(CryptoError) -> Grant.RefreshToken? in
-            guard let rotated, rotated != sent else { return nil }
-            return try vault.seal(refreshToken: rotated, for: id, expiresAt: expiresAt)
-        }
+        let request = received.request
+        let parsed = ParsedRefreshResponse.reading(received.response, sent: request.secrets)
         let answer: Answer
-        switch response.verdict {
+        switch parsed.verdict {
         case .granted(let tokens):
-            let expiresAt = tokens.refreshTokenLifetime.map { receivedAt + $0 }
-            answer = .granted(
-                RefreshedTokens(
-                    accessToken: Grant.AccessToken(
-                        sealed: try vault.seal(accessToken: tokens.accessToken, for: id),
-                        obtainedAt: receivedAt,
-                        expiresAt: receivedAt + tokens.lifetime,
-                        type: tokens.type
-                    ),
-                    rotated: try seal(tokens.rotated, expiresAt),
-                    scope: tokens.scope,
-                    refreshTokenExpiresAt: expiresAt,
-                    digest: IssuedTokens.digest(of: tokens.accessToken)
-                )
-            )
-        case .flawed(let code, let rotated): answer = .flawed(code: code, rotated: try seal(rotated, nil))
-        case .failed(let failure): answer = .failed(failure, retryAfter: response.retryAfter)
+            let seal = TokenSeal(vault: vault, grant: claim.grant, sent: request.token)
+            answer = .granted(try seal.seal(tokens, receivedAt: received.receivedAt))
+        case .flawed(let code, let rotated):
+            let seal = TokenSeal(vault: vault, grant: claim.grant, sent: request.token)
+            answer = .flawed(code: code, rotated: try seal.seal(rotated: rotated, expiresAt: nil))
+        case .failed(let failure): answer = .failed(failure, retryAfter: parsed.retryAfter)
         }
         self.init(
-            attempt: refresh.attempt,
+            claim: claim,
             answer: answer,
-            clientSecret: clientSecret,
-            status: response.status,
-            text: response.text,
-            latency: latency
+            clientSecret: request.clientSecret?.fingerprint ?? .none,
+            status: parsed.status,
+            text: parsed.text,
+            latency: received.latency
         )
+    }
+}
+
+/// Seals the tokens of one response.
+private struct TokenSeal {
+    let vault: TokenVault
+    let grant: GrantID
+    /// The refresh token that the request contained.
+    let sent: Secret
+
+    /// Lifetimes in the response count from `receivedAt`.
+    func seal(_ tokens: TokenResponse, receivedAt: Timestamp) throws(CryptoError) -> RefreshedTokens {
+        var refreshTokenExpiresAt: Timestamp?
+        if let lifetime = tokens.refreshTokenLifetime { refreshTokenExpiresAt = receivedAt + lifetime }
+        return RefreshedTokens(
+            accessToken: Grant.AccessToken(
+                sealed: try vault.seal(accessToken: tokens.accessToken, for: grant),
+                obtainedAt: receivedAt,
+                expiresAt: receivedAt + tokens.lifetime,
+                type: tokens.type
+            ),
+            rotated: try seal(rotated: tokens.rotated, expiresAt: refreshTokenExpiresAt),
+            scope: tokens.scope,
+            refreshTokenExpiresAt: refreshTokenExpiresAt,
+            digest: IssuedTokens.digest(of: tokens.accessToken)
+        )
+    }
+
+    /// A server that returns the refresh token it was sent has not rotated it.
+    func seal(rotated: Secret?, expiresAt: Timestamp?) throws(CryptoError) -> Grant.RefreshToken? {
+        guard let rotated, rotated != sent else { return nil }
+        return try vault.seal(refreshToken: rotated, for: grant, expiresAt: expiresAt)
     }
 }

@@ -33,7 +33,7 @@ extension RefreshRules {
         case .granted(let tokens) where context.wantsLateToken: return accept(tokens, in: &context)
         case .flawed where context.wantsLateToken:
             return context.decision(.lostLease) { $0.rotate(to: rotated, at: context.now) }
-        case _ where context.grant.wasEndedByRequest(during: context.result.attempt.generation):
+        case _ where context.grant.wasEndedByRequest(during: context.result.claim.generation):
             return context.decision(.void) { $0.revoke(rotated: rotated, at: context.now) }
         default:
             let dropped = context.health.rate.recordDroppedToken(at: context.now)
@@ -56,12 +56,12 @@ extension DecisionContext {
     fileprivate var hasStoredRotatedToken: Bool {
         guard let rotated = result.answer.rotated else { return false }
         if grant.refreshToken?.sealed == rotated.sealed { return true }
-        return grant.hasStoredRotation(by: result.attempt.claim, ofGeneration: result.attempt.generation)
+        return grant.hasStoredRotation(by: result.claim.number, ofGeneration: result.claim.generation)
     }
 
     /// `true` if the answer's rotated token continues the stored one, or the one whose refusal ended the grant.
     fileprivate var wantsLateToken: Bool {
         if grant.revocationAskedAt != nil || grant.wasEndedByUser { return false }
-        return grant.holds(result.attempt.refreshToken) || grant.wasEndedByAnswer(to: result.attempt.generation)
+        return grant.holds(result.claim.refreshToken) || grant.wasEndedByAnswer(to: result.claim.generation)
     }
 }

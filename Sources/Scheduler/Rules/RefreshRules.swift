@@ -49,7 +49,7 @@ package struct RefreshRules: Sendable {
         let isCurrent = context.isCurrent
         // `answerLostAt` stays until a refresh succeeds. An earlier worker died, perhaps after Google had rotated the
         // token.
-        if isCurrent, context.result.attempt.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
+        if isCurrent, context.result.claim.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
 
         var decision = isCurrent ? decideAboutGrant(in: &context, holdsLease: holdsLease) : decideLate(in: &context)
         effect.breakerChange = decision.effect.breakerChange ?? effect.breakerChange
@@ -64,7 +64,7 @@ package struct RefreshRules: Sendable {
             )
         }
         if let rotated = context.result.answer.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
-            decision.grant?.recordRotation(by: context.result.attempt.claim)
+            decision.grant?.recordRotation(by: context.result.claim.number)
         }
         if let scope = decision.grant?.scope { decision.lostScopes = ScopeName.lost(from: formerScope, to: scope) }
         return decision
@@ -85,7 +85,7 @@ package struct RefreshRules: Sendable {
                 effect.breakerChange = context.health.breaker.succeeded()
             case .noAnswer, .endpointFault, .notJSON:
                 effect.breakerChange = context.health.breaker.endpointFailed(
-                    grant: context.result.attempt.grant.rawValue,
+                    grant: context.result.claim.grant.rawValue,
                     at: context.instant,
                     jitter: context.jitter
                 )
@@ -217,6 +217,6 @@ package struct RefreshRules: Sendable {
 
 extension DecisionContext {
     fileprivate var wasDisabledInFlight: Bool {
-        grant.reason == .accountDisabled && grant.lastAttemptAt != result.attempt.lastAttemptAt
+        grant.reason == .accountDisabled && grant.lastAttemptAt != result.claim.lastAttemptAt
     }
 }

@@ -12,12 +12,12 @@ extension StoreTransaction {
     /// An event after the answer is newer than it, in spite of the lower version: the user signed in again or
     /// disconnected, or the stored token has worked.
     func grant(for result: RefreshResult) throws -> Grant? {
-        let attempt = result.attempt
-        guard var grant = try grant(attempt.grant) else { return nil }
-        guard result.answer.containsTokens, let sent = attempt.refreshToken ?? result.answer.rotated,
-            grant.isRestored(fromBefore: attempt, sent: sent), try isNewest(result, of: grant)
+        let claim = result.claim
+        guard var grant = try grant(claim.grant) else { return nil }
+        guard result.answer.containsTokens, let sent = claim.refreshToken ?? result.answer.rotated,
+            grant.isRestored(fromBefore: claim, sent: sent), try isNewest(result, of: grant)
         else { return grant }
-        grant.advance(to: attempt.generation, refreshToken: sent, clientID: attempt.clientID)
+        grant.advance(to: claim.generation, refreshToken: sent, clientID: claim.clientID)
         return grant
     }
 
@@ -30,18 +30,18 @@ extension StoreTransaction {
 }
 
 extension Grant {
-    /// `true` if the grant is from a backup that was made before the attempt. The token of a user who signs in again
+    /// `true` if the grant is from a backup that was made before the claim. The token of a user who signs in again
     /// after the restore can get the number of the one that was sent.
-    fileprivate func isRestored(fromBefore attempt: RefreshAttempt, sent: RefreshToken) -> Bool {
-        if generation < attempt.generation { return true }
-        return generation == attempt.generation && attempt.refreshToken != nil && !holds(sent)
+    fileprivate func isRestored(fromBefore claim: RefreshClaim, sent: RefreshToken) -> Bool {
+        if generation < claim.generation { return true }
+        return generation == claim.generation && claim.refreshToken != nil && !holds(sent)
     }
 }
 
 extension RefreshResult {
     /// The time of an answer with tokens, or the last known time before it.
     fileprivate var answeredAt: Timestamp? {
-        guard case .granted(let tokens) = answer else { return attempt.lastAttemptAt }
+        guard case .granted(let tokens) = answer else { return claim.lastAttemptAt }
         return tokens.accessToken.obtainedAt
     }
 }

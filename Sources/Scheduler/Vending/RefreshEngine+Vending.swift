@@ -39,8 +39,8 @@ extension RefreshEngine {
                 return try serveOldToken(of: grant, insteadOf: rejected, reason: reason)
             }
             switch await refreshForCaller(grant, until: end).value {
-            case .committed(let finished):
-                guard let result = finished.result, let decision = finished.decision else { continue }
+            case .committed(let result, let stored):
+                let decision = stored.decision
                 if case .unreadable(let error) = result.answer { throw VendingError.unreadable(error) }
                 if decision.isRefreshed { isAfterRefresh = true }
                 // A grant that was refreshed, has changed or has ended is decided about again.

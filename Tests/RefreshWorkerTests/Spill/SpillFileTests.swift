@@ -38,8 +38,8 @@ struct SpillFileTests {
             ),
             rotated: try vault.seal(refreshToken: Secret("rotated \(number)"), for: id)
         )
-        let attempt = RefreshAttempt(grant: id, clientID: "client", claim: 7, generation: 1)
-        return RefreshResult(attempt: attempt, answer: .granted(tokens))
+        let claim = RefreshClaim(grant: id, clientID: "client", number: 7, generation: 1)
+        return RefreshResult(claim: claim, answer: .granted(tokens))
     }
 
     private func spill(_ findings: [RefreshResult], _ context: CommandContext, _ vault: TokenVault) async throws

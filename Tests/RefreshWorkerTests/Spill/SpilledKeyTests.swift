@@ -19,16 +19,16 @@ struct SpilledKeyTests {
             let vault = try fixture.openVault()
             let store = try fixture.openStore()
             try await fixture.insert(1...1, sealedBy: vault, into: store)
-            let attempt = RefreshAttempt(grant: GrantID(rawValue: 1), clientID: "client", claim: 7, generation: 1)
+            let claim = RefreshClaim(grant: GrantID(rawValue: 1), clientID: "client", number: 7, generation: 1)
             let now = fixture.time.now
             let access = Grant.AccessToken(
-                sealed: try vault.seal(accessToken: Secret("access"), for: attempt.grant),
+                sealed: try vault.seal(accessToken: Secret("access"), for: claim.grant),
                 obtainedAt: now,
                 expiresAt: now + .seconds(3600)
             )
-            let rotated = try vault.seal(refreshToken: Secret("rotated"), for: attempt.grant)
+            let rotated = try vault.seal(refreshToken: Secret("rotated"), for: claim.grant)
             let result = RefreshResult(
-                attempt: attempt,
+                claim: claim,
                 answer: .granted(RefreshedTokens(accessToken: access, rotated: rotated))
             )
             let path: String

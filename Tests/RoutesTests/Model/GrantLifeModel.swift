@@ -18,7 +18,7 @@ final class GrantLifeModel {
     }
 
     private struct InFlightRefresh {
-        let attempt: RefreshAttempt
+        let claim: RefreshClaim
         let sent: String?
         let isRevocation: Bool
     }
@@ -121,15 +121,15 @@ final class GrantLifeModel {
             let lease = grant.lease
         else { return }
         note("claim \(before.token ?? "nothing") at generation \(grant.generation)")
-        let attempt = RefreshAttempt(
+        let claim = RefreshClaim(
             grant: id,
             clientID: grant.clientID,
-            claim: lease.claim,
+            number: lease.claim,
             generation: grant.generation,
             lastAttemptAt: grant.lastAttemptAt
         )
         inFlight.append(
-            InFlightRefresh(attempt: attempt, sent: before.token, isRevocation: grant.revocationAskedAt != nil)
+            InFlightRefresh(claim: claim, sent: before.token, isRevocation: grant.revocationAskedAt != nil)
         )
     }
 
@@ -139,11 +139,11 @@ final class GrantLifeModel {
         numbers += 1
         let rotated = pick(2) == 0 ? "1//refresh-token-\(numbers)" : nil
         let answer = try answer(to: refresh, rotated: rotated)
-        let result = RefreshResult(attempt: refresh.attempt, answer: answer)
+        let result = RefreshResult(claim: refresh.claim, answer: answer)
         note("answer \(result.code) to \(refresh.sent ?? "nothing"), rotated \(rotated ?? "not")")
         let (rules, now, jitter) = (rules, fixture.time.now, random.nextUnit())
         let storedState = try await fixture.store.transact { transaction -> GrantState? in
-            guard let grant = try transaction.grant(refresh.attempt.grant) else { return nil }
+            guard let grant = try transaction.grant(refresh.claim.grant) else { return nil }
             let context = DecisionContext(
                 result: result,
                 grant: grant,
@@ -156,7 +156,7 @@ final class GrantLifeModel {
             try transaction.store(decision, about: grant, at: now)
             return decision.grant?.state
         }
-        guard refresh.attempt.grant == before.grant?.id else {
+        guard refresh.claim.grant == before.grant?.id else {
             // The grant of a user who was deleted since the claim.
             try expect(storedState.map { !$0.isConnected } ?? true, "an answer revived a deleted user's grant")
             return
@@ -172,7 +172,7 @@ final class GrantLifeModel {
     private func answer(to refresh: InFlightRefresh, rotated: String?) throws -> RefreshResult.Answer {
         if refresh.isRevocation { return .revocation(failure: pick(2) == 0 ? nil : .unavailable(code: "connect")) }
         guard refresh.sent != nil else { return .nothingToSend }
-        let id = refresh.attempt.grant
+        let id = refresh.claim.grant
         let successor = try rotated.map { try fixture.vault.seal(refreshToken: Secret($0), for: id) }
         switch pick(10) {
         case 0...3:

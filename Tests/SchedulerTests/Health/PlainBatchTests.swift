@@ -15,11 +15,11 @@ struct PlainBatchTests {
         _ number: Int64,
         state: GrantState = .active,
         needsHealth: Bool = false
-    ) throws -> InFlightRefresh {
+    ) throws -> Refresh {
         var grant = try Sample.grant(number, state: state)
         grant.setLease(Lease(owner: "worker", claim: 7, epoch: "boot", until: instant + .seconds(30)))
-        return InFlightRefresh(
-            grant: grant,
+        return Refresh(
+            of: grant,
             isForced: false,
             needsHealth: needsHealth,
             leaseEnd: instant + .seconds(30)
@@ -27,36 +27,27 @@ struct PlainBatchTests {
     }
 
     private func decide(
-        _ batch: [(InFlightRefresh, RefreshResult.Answer)],
+        _ batch: [(Refresh, RefreshResult.Answer)],
         readAgo span: Duration? = .seconds(1)
-    ) -> [FinishedRefresh]? {
+    ) -> [StoredDecision]? {
         var batches = PlainBatches()
         if let span { batches.healthWasRead(of: ["client"], at: instant - span) }
-        return batches.decide(
-            batch.map { refresh, answer in
-                (refresh, RefreshResult(attempt: refresh.attempt, answer: answer, clientSecret: .init(rawValue: 5)))
-            },
-            by: RefreshRules(maxRate: 200),
-            at: now,
-            instant
-        )
+        for (refresh, answer) in batch { refresh.read(RefreshResult(claim: refresh.claim, answer: answer)) }
+        return batches.decide(batch.map(\.0), by: RefreshRules(maxRate: 200), at: now, instant: instant)
     }
 
     @Test("if all are successes of active grants; each decision is that of the rules")
     func successes() throws {
         let batch = try (1...3).map { (try refresh($0), try Sample.granted(at: now)) }
-        let entries = try #require(decide(batch))
-        #expect(entries.map(\.toStore?.claimed.id.rawValue) == [1, 2, 3])
-        for entry in entries {
-            let stored = try #require(entry.toStore)
-            let grant = stored.refreshed
+        let decisions = try #require(decide(batch))
+        #expect(decisions.map(\.decision.grant?.id.rawValue) == [1, 2, 3])
+        for stored in decisions {
+            let grant = try #require(stored.decision.grant)
             #expect(grant.lease == nil)
             #expect(grant.lastSuccessAt == now)
             #expect(grant.state == .active)
-            #expect(grant == entry.decision?.grant)
-            #expect(entry.decision?.outcome == .refreshed)
-            #expect(entry.isPlain)
-            #expect(stored.clientSecret == 5)
+            #expect(stored.decision.outcome == .refreshed)
+            #expect(stored.isPlain)
         }
     }
 

@@ -37,14 +37,14 @@ struct LateSuccessTests {
     }
 
     private func result(_ answer: RefreshResult.Answer, sent: Grant.RefreshToken? = nil) -> RefreshResult {
-        let attempt = RefreshAttempt(
+        let claim = RefreshClaim(
             grant: GrantID(rawValue: 1),
             clientID: "client",
-            claim: 7,
+            number: 7,
             generation: 1,
             refreshToken: sent
         )
-        return RefreshResult(attempt: attempt, answer: answer)
+        return RefreshResult(claim: claim, answer: answer)
     }
 
     private func decide(_ result: RefreshResult, _ grant: inout Grant, at now: Timestamp? = nil) -> RefreshDecision {
@@ -130,8 +130,8 @@ struct LateSuccessTests {
         #expect(decide(result, &grant).outcome == .refreshed)
         switch replacement {
         case 0:
-            let next = try success(rotated: try sealed("newer"), sent: grant.refreshToken).changingAttempt {
-                $0.claim = 8
+            let next = try success(rotated: try sealed("newer"), sent: grant.refreshToken).changingClaim {
+                $0.number = 8
                 $0.generation = grant.generation
             }
             #expect(decide(next, &grant).outcome == .refreshed)
@@ -161,7 +161,7 @@ struct LateSuccessTests {
     func repeatedClaimNumber() throws {
         var grant = try grant()
         #expect(decide(try success(rotated: try sealed("new"), sent: grant.refreshToken), &grant).outcome == .refreshed)
-        let next = try success(rotated: try sealed("newer"), sent: grant.refreshToken).changingAttempt {
+        let next = try success(rotated: try sealed("newer"), sent: grant.refreshToken).changingClaim {
             $0.generation = grant.generation
         }
         #expect(decide(next, &grant).outcome == .refreshed)
@@ -191,17 +191,17 @@ struct LateSuccessTests {
     func answerLost() throws {
         for failsBetween in [false, true] {
             var grant = try grant()
-            var attempt = result(.nothingToSend).attempt
-            attempt.followsUnfinishedClaim = true
+            var unfinished = result(.nothingToSend).claim
+            unfinished.followsUnfinishedClaim = true
             let lease = Lease(owner: "w", claim: 7, epoch: "boot", until: BootInstant(milliseconds: 2_000_000))
             if failsBetween {
                 grant.setLease(lease)
                 let failure = RefreshResult.Answer.failed(.endpointFault(code: "http_503"), retryAfter: nil)
-                #expect(decide(RefreshResult(attempt: attempt, answer: failure), &grant).outcome == .retrying)
-                attempt.followsUnfinishedClaim = false
+                #expect(decide(RefreshResult(claim: unfinished, answer: failure), &grant).outcome == .retrying)
+                unfinished.followsUnfinishedClaim = false
             }
             grant.setLease(lease)
-            let refusal = RefreshResult(attempt: attempt, answer: .failed(.invalidGrant, retryAfter: nil))
+            let refusal = RefreshResult(claim: unfinished, answer: .failed(.invalidGrant, retryAfter: nil))
             #expect(decide(refusal, &grant).outcome == .held && grant.state == .retrying)
             var other = grant
             #expect(decide(try success(rotated: try sealed("new")), &other).outcome == .refreshed)

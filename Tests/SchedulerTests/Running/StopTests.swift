@@ -52,11 +52,11 @@ private final class SilentEndpoint: PartialGoogle {
     func refresh(_ requests: [RefreshSubmission]) -> [@Sendable () -> Void] {
         self.requests.withLock { $0 += requests }
         return requests.map { request in
-            { request.receive(.answer(ParsedRefreshResponse(verdict: .failed(.notSent(code: "cancelled"))))) }
+            { request.receive(.read(ParsedRefreshResponse(verdict: .failed(.notSent(code: "cancelled"))))) }
         }
     }
 
     func answerAll(with answer: ParsedRefreshResponse) {
-        for request in requests.withLock({ $0 }) { request.receive(.answer(answer)) }
+        for request in requests.withLock({ $0 }) { request.receive(.read(answer)) }
     }
 }

@@ -66,7 +66,7 @@ private struct FleetSimulation {
     /// The numbers of grants that were refreshed, from `firstOpen` on.
     private var refreshed: Set<Int> = []
     private var firstOpen = 1
-    private var answers: [(at: BootInstant, refreshes: [InFlightRefresh])] = []
+    private var answers: [(at: BootInstant, refreshes: [Refresh])] = []
     private var span: Duration = .zero
     private var entriesRead = 0
 

@@ -25,15 +25,15 @@ struct ResultRecoveryTests {
             ),
             rotated: try fixture.refreshToken(account, version: 1, for: grant.id)
         )
-        let attempt = RefreshAttempt(
+        let claim = RefreshClaim(
             grant: grant.id,
             clientID: grant.clientID,
-            claim: claim,
+            number: claim,
             generation: grant.generation,
             lastAttemptAt: grant.lastAttemptAt,
             refreshToken: grant.refreshToken
         )
-        return RefreshResult(attempt: attempt, answer: .granted(tokens))
+        return RefreshResult(claim: claim, answer: .granted(tokens))
     }
 
     private func storedToken(_ account: Int) async throws -> String? {
@@ -119,16 +119,16 @@ struct ResultRecoveryTests {
         }
         fixture.time.advance(by: .seconds(60))
         let original = try await result(0)
-        var (attempt, answer) = (original.attempt, original.answer)
-        let id = attempt.grant
-        attempt.generation = event == .signInToSameVersion ? 2 : 6
-        attempt.refreshToken = try fixture.refreshToken(0, version: 7, for: id)
+        var (claim, answer) = (original.claim, original.answer)
+        let id = claim.grant
+        claim.generation = event == .signInToSameVersion ? 2 : 6
+        claim.refreshToken = try fixture.refreshToken(0, version: 7, for: id)
         if case .granted(var tokens) = answer {
             tokens.rotated =
                 event == .answerWithoutRotation ? nil : try fixture.refreshToken(0, version: 8, for: id)
             answer = .granted(tokens)
         }
-        let late = RefreshResult(attempt: attempt, answer: answer)
+        let late = RefreshResult(claim: claim, answer: answer)
         let fresh = try fixture.refreshToken(0, version: 9, for: id)
         fixture.time.advance(by: .seconds(60))
         let now = fixture.time.now
@@ -171,7 +171,7 @@ struct ResultRecoveryTests {
     @Test("of grants that are not stored are counted")
     func unknown() async throws {
         try await fixture.add(0..<1)
-        let stray = try await result(0).changingAttempt { $0.grant = GrantID(rawValue: 1) }
+        let stray = try await result(0).changingClaim { $0.grant = GrantID(rawValue: 1) }
         let summary = try await recover([stray])
         #expect(summary.unknown == 1 && summary.stored == 0)
     }

@@ -13,17 +13,17 @@ struct SpilledResultTests {
         return TokenVault(ring: try ReloadableKeyRing { ring })
     }
 
-    private let attempt = RefreshAttempt(
+    private let claim = RefreshClaim(
         grant: GrantID(rawValue: -7),
         clientID: "client",
-        claim: .min,
+        number: .min,
         generation: .max
     )
 
     @Test("keeps everything that the rules use")
     func roundTrip() throws {
         let vault = try vault()
-        let rotated = try vault.seal(refreshToken: Secret("rotated"), for: attempt.grant, expiresAt: start)
+        let rotated = try vault.seal(refreshToken: Secret("rotated"), for: claim.grant, expiresAt: start)
         let whole = RefreshedTokens(
             accessToken: try Sample.accessToken(),
             rotated: rotated,
@@ -34,14 +34,14 @@ struct SpilledResultTests {
         let unmarked = RefreshedTokens(accessToken: try Sample.accessToken(), rotated: try Sample.refreshToken())
         for tokens in [whole, bare, unmarked] {
             let sealed = try #require(
-                try RefreshResult(attempt: attempt, answer: .granted(tokens)).sealed(with: vault)
+                try RefreshResult(claim: claim, answer: .granted(tokens)).sealed(with: vault)
             )
             let back = try RefreshResult.open(sealed, with: vault)
-            #expect(back.attempt == attempt)
+            #expect(back.claim == claim)
             guard case .granted(let read) = back.answer else { throw Missing() }
             #expect(read == tokens)
         }
-        let flawed = RefreshResult(attempt: attempt, answer: .flawed(code: "flawed_answer", rotated: rotated))
+        let flawed = RefreshResult(claim: claim, answer: .flawed(code: "flawed_answer", rotated: rotated))
         let back = try RefreshResult.open(try #require(try flawed.sealed(with: vault)), with: vault)
         guard case .flawed("flawed_answer", rotated) = back.answer else { throw Missing() }
     }
@@ -54,7 +54,7 @@ struct SpilledResultTests {
         let vault = try vault()
         let digest = [UInt8](repeating: 7, count: length)
         let tokens = RefreshedTokens(accessToken: try Sample.accessToken(), digest: digest)
-        let result = RefreshResult(attempt: attempt, answer: .granted(tokens))
+        let result = RefreshResult(claim: claim, answer: .granted(tokens))
         let sealed = try #require(try result.sealed(with: vault))
         guard case .granted(let read) = try RefreshResult.open(sealed, with: vault).answer else { throw Missing() }
         #expect(read.digest == (length == 16 ? digest : nil))
@@ -66,28 +66,28 @@ struct SpilledResultTests {
         var sent = try vault.seal(refreshToken: Secret("sent"), for: GrantID(rawValue: 7), expiresAt: start)
         sent.consentedAt = start - .seconds(9)
         sent.isExpiryNoticed = true
-        let attempt = RefreshAttempt(
+        let claim = RefreshClaim(
             grant: GrantID(rawValue: 7),
             clientID: "client",
-            claim: 1,
+            number: 1,
             generation: 2,
             lastAttemptAt: start,
             refreshToken: sent
         )
-        let result = RefreshResult(attempt: attempt, answer: try Sample.granted())
+        let result = RefreshResult(claim: claim, answer: try Sample.granted())
         let sealed = try #require(try result.sealed(with: vault))
         let back = try RefreshResult.open(sealed, with: vault)
-        #expect(back.attempt == attempt)
+        #expect(back.claim == claim)
     }
 
     @Test("keeps the fingerprint of the client secret, with which later refusals are compared")
     func clientSecret() throws {
         let vault = try vault()
         let secret = ClientSecretFingerprint(of: Secret("hush"), clientID: "client")
-        let rotated = try vault.seal(refreshToken: Secret("rotated"), for: attempt.grant, expiresAt: start)
+        let rotated = try vault.seal(refreshToken: Secret("rotated"), for: claim.grant, expiresAt: start)
         for answer in [try Sample.granted(), .flawed(code: "flawed_answer", rotated: rotated)] {
             for fingerprint in [secret, .none] {
-                let result = RefreshResult(attempt: attempt, answer: answer, clientSecret: fingerprint)
+                let result = RefreshResult(claim: claim, answer: answer, clientSecret: fingerprint)
                 let sealed = try #require(try result.sealed(with: vault))
                 #expect(try RefreshResult.open(sealed, with: vault).clientSecret == fingerprint)
             }
@@ -102,14 +102,14 @@ struct SpilledResultTests {
             .unreadable(.notSealed), .revocation(failure: nil),
         ]
         for answer in answers {
-            #expect(try RefreshResult(attempt: attempt, answer: answer).sealed(with: vault) == nil)
+            #expect(try RefreshResult(claim: claim, answer: answer).sealed(with: vault) == nil)
         }
     }
 
     @Test("is refused when a single bit of it was changed, and with another key ring")
     func altered() throws {
         let vault = try vault()
-        let result = RefreshResult(attempt: attempt, answer: try Sample.granted())
+        let result = RefreshResult(claim: claim, answer: try Sample.granted())
         let sealed = try #require(try result.sealed(with: vault))
         for place in stride(from: 10, to: sealed.bytes.count, by: 7) {
             var bytes = sealed.bytes
@@ -123,7 +123,7 @@ struct SpilledResultTests {
     @Test("is refused when it is a token of the database")
     func foreign() throws {
         let vault = try vault()
-        let token = try vault.seal(refreshToken: Secret("{}"), for: attempt.grant).sealed
+        let token = try vault.seal(refreshToken: Secret("{}"), for: claim.grant).sealed
         #expect(throws: CryptoError.self) { try RefreshResult.open(token, with: vault) }
     }
 

@@ -15,7 +15,7 @@ struct FinishStateTests {
         #expect(fixture.state.slots.isEmpty && actions.wakesLoop && actions.reportsIdle)
         let order = actions.compactMap { action in
             switch action {
-            case .logRefreshes(let refreshes): "logged \(refreshes.map(\.refresh.grant.id.rawValue))"
+            case .logRefreshes(let refreshes): "logged \(refreshes.map(\.grant.id.rawValue))"
             case .complete: "completed"
             default: nil
             }
@@ -72,7 +72,6 @@ struct FinishStateTests {
         var fixture = StateFixture()
         let sent = try fixture.send(1...2)
         _ = fixture.state.reserve([GrantID(rawValue: 3)], dueBy: nil)
-        fixture.state.sent(sent.map { ($0.grant.id, { @Sendable in }) })
         _ = fixture.state.beginStop()
         #expect(fixture.state.cancelRequests().cancelCount == 2)
         #expect(fixture.withhold(sent).released == [1, 2])

@@ -74,7 +74,7 @@ struct StateFixture {
     }
 
     /// Puts grants in flight; returns their refreshes.
-    mutating func send(_ numbers: ClosedRange<Int64>) throws -> [InFlightRefresh] {
+    mutating func send(_ numbers: ClosedRange<Int64>) throws -> [Refresh] {
         let ids = numbers.map { GrantID(rawValue: $0) }
         let request = state.reserve(ids, dueBy: conditions.now).claim
         return try claimed(request).sent
@@ -91,32 +91,32 @@ struct StateFixture {
 
     /// Reports results as committed, each with the grant's next due time, and the first ones as stored without health.
     mutating func commit(
-        _ refreshes: [InFlightRefresh],
+        _ refreshes: [Refresh],
         health: ClientHealth = ClientHealth(epoch: "boot"),
         endsOutage: Bool = false,
         plain: Int = 0,
         dueIn span: Duration = .seconds(3000),
         latency: Duration = .milliseconds(100)
     ) throws -> [EngineAction] {
-        let batch = try refreshes.enumerated().map { index, refresh in
-            let answer = try Sample.granted()
-            let result = RefreshResult(attempt: refresh.attempt, answer: answer, latency: latency)
+        for (index, refresh) in refreshes.enumerated() {
+            refresh.read(RefreshResult(claim: refresh.claim, answer: try Sample.granted(), latency: latency))
             let grant = try Sample.grant(refresh.grant.id.rawValue, dueAt: conditions.now + span)
             var decision = RefreshDecision(outcome: .refreshed, grant: grant, health: health)
             decision.effect.endsOutage = endsOutage
             decision.effect.breakerChange = endsOutage ? .closed : nil
-            return FinishedRefresh(refresh, result, decision: decision, isPlain: index < plain)
+            refresh.store(StoredDecision(decision, isPlain: index < plain))
         }
-        return state.finished(batch, at: conditions)
+        return state.finished(refreshes, at: conditions)
     }
 
     /// Reports refreshes whose request was not sent.
-    mutating func withhold(_ refreshes: [InFlightRefresh]) -> [EngineAction] {
-        let batch = refreshes.map { refresh in
-            let answer = RefreshResult.Answer.failed(.notSent(code: "cancelled"), retryAfter: nil)
-            return FinishedRefresh(refresh, RefreshResult(attempt: refresh.attempt, answer: answer))
+    mutating func withhold(_ refreshes: [Refresh]) -> [EngineAction] {
+        let answer = RefreshResult.Answer.failed(.notSent(code: "cancelled"), retryAfter: nil)
+        for refresh in refreshes {
+            refresh.read(RefreshResult(claim: refresh.claim, answer: answer))
+            refresh.end()
         }
-        return state.finished(batch, at: conditions)
+        return state.finished(refreshes, at: conditions)
     }
 
     /// Returns the health of a client whose breaker has just opened.
@@ -128,8 +128,8 @@ struct StateFixture {
 }
 
 extension [EngineAction] {
-    var sent: [InFlightRefresh] {
-        flatMap { action -> [InFlightRefresh] in if case .send(let refreshes) = action { refreshes } else { [] } }
+    var sent: [Refresh] {
+        flatMap { action -> [Refresh] in if case .send(let refreshes) = action { refreshes } else { [] } }
     }
 
     var wakesLoop: Bool { contains { if case .wakeLoop = $0 { true } else { false } } }

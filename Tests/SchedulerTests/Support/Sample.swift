@@ -110,14 +110,14 @@ struct RulesFixture {
         grant.setLease(
             lease.map { Lease(owner: "worker", claim: $0, epoch: "boot", until: instant + .seconds(30)) }
         )
-        let attempt = RefreshAttempt(
+        let claim = RefreshClaim(
             grant: grant.id,
             clientID: grant.clientID,
-            claim: claim,
+            number: claim,
             generation: generation ?? grant.generation,
             lastAttemptAt: grant.lastAttemptAt
         )
-        let result = RefreshResult(attempt: attempt, answer: answer, clientSecret: clientSecret)
+        let result = RefreshResult(claim: claim, answer: answer, clientSecret: clientSecret)
         let decision = rules.decide(
             DecisionContext(result: result, grant: grant, health: health, now: now, instant: instant, jitter: jitter)
         )
@@ -139,10 +139,10 @@ struct RulesFixture {
 }
 
 extension RefreshResult {
-    /// Returns the result with another attempt.
-    func changingAttempt(_ change: (inout RefreshAttempt) -> Void) -> RefreshResult {
-        var attempt = attempt
-        change(&attempt)
-        return RefreshResult(attempt: attempt, answer: answer)
+    /// Returns the result with another claim.
+    func changingClaim(_ change: (inout RefreshClaim) -> Void) -> RefreshResult {
+        var claim = claim
+        change(&claim)
+        return RefreshResult(claim: claim, answer: answer)
     }
 }

@@ -1,7 +1,6 @@
 import Base
 import GoogleOAuth
 import Storage
-import Synchronization
 
 /// Compares the account of a grant's first refresh with the account that the app proved to be its user's.
 ///
@@ -40,24 +39,18 @@ extension Google {
     }
 }
 
-/// The look-up of one answer's account, which can be cancelled before and after it has begun.
-///
-/// It always ends by passing the answer on: a cancellation only ends the wait for Google.
-final class AccountLookup: Sendable {
-    private let state = Mutex<(task: Task<Void, Never>?, isCancelled: Bool)>((nil, false))
+extension Grant {
+    private static let identityScopes: Set<Substring> = [
+        "openid", "email", "profile", "https://www.googleapis.com/auth/userinfo.email",
+        "https://www.googleapis.com/auth/userinfo.profile",
+    ]
 
-    func run(_ body: @escaping @Sendable () async -> Void) {
-        state.withLock { state in
-            let task = Task { await body() }
-            if state.isCancelled { task.cancel() }
-            state.task = task
-        }
-    }
-
-    func cancel() {
-        state.withLock { state in
-            state.isCancelled = true
-            state.task?.cancel()
-        }
+    /// `true` until a refresh with the grant's refresh token has succeeded, if the account is known and can be looked
+    /// up.
+    ///
+    /// Google does not name the account of an access token without an identity scope, so that the check would never
+    /// end. An import can store such a grant, and the account is then the operator's statement.
+    var needsAccountCheck: Bool {
+        !isProven && owner.googleUserID != nil && !Self.identityScopes.isDisjoint(with: scope.split(separator: " "))
     }
 }

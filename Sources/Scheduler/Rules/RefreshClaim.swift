@@ -1,11 +1,14 @@
 import Base
 import Storage
 
-/// A claim on a grant, with the grant's state at the time of the claim.
-struct RefreshAttempt: Hashable, Sendable {
+/// A claim on a grant, with the facts about the grant that a late result is compared with.
+///
+/// They are stored with a result in a spill file, where the grant itself is not.
+struct RefreshClaim: Hashable, Sendable {
     var grant: GrantID
     var clientID: String
-    var claim: Int64
+    /// The claim's number, by which the stored lease names it.
+    var number: Int64
     /// The fence: the result is about this version of the refresh token.
     var generation: Int64
     /// The grant's `lastAttemptAt` at the claim. A different value means a change while the request was in flight.
@@ -17,13 +20,13 @@ struct RefreshAttempt: Hashable, Sendable {
     var followsUnfinishedClaim: Bool = false
 }
 
-extension RefreshAttempt {
-    /// The attempt that a claim makes, from the grant as the claim returned it.
+extension RefreshClaim {
+    /// The claim as the store returned it, with its grant.
     init(of claimed: Grant) {
         self.init(
             grant: claimed.id,
             clientID: claimed.clientID,
-            claim: claimed.lease?.claim ?? 0,
+            number: claimed.lease?.claim ?? 0,
             generation: claimed.generation,
             lastAttemptAt: claimed.lastAttemptAt,
             refreshToken: claimed.refreshToken,
