@@ -175,7 +175,9 @@ struct ShowStatusTests {
     }
 
     private static var wave: ClientHealth {
-        ClientHealth(epoch: "e", recentAnswers: RecentAnswers(answers: Array(repeating: true, count: 30)))
+        var health = ClientHealth(epoch: "e")
+        for _ in 0..<30 { health.recordAnswer(isRefusal: true, at: now) }
+        return health
     }
 
     private static var paused: ClientHealth {

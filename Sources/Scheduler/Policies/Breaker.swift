@@ -96,12 +96,10 @@ package struct Breaker: Hashable, Sendable {
     /// The number of endpoint failures in a row that might be an outage, whose grants are retried at its end.
     static let failuresInOutage = 5
 
-    /// The shortest duration of an outage: shorter series of failures might be random. At an error rate of a half, five
-    /// in a row are common.
-    static let shortestOutage: Duration = .seconds(10)
-
-    /// The shortest time between two immediate retries of all failed grants.
-    static let shortestRetryInterval: Duration = .seconds(30)
+    /// The shortest duration of an outage, at whose end all failed grants are retried at once.
+    ///
+    /// Shorter series of failures might be random: at an error rate of a half, five in a row are common.
+    static let minimumOutage: Duration = .seconds(10)
 
     /// The wait before the first probe, doubled by each failed one.
     static let firstProbeDelay: Duration = .seconds(1)

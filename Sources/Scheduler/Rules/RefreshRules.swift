@@ -200,6 +200,8 @@ package struct RefreshRules: Sendable {
             if code == "invalid_client" { decision.alarm = clientSecretsAlarm(about: code, in: context) }
             return decision
         case .clientOrForeignToken(let code): return decideClientOrForeignToken(code, in: context)
+        case .throttled, .endpointFault, .noAnswer, .givenUp, .notJSON:
+            return retry(GrantReason(rawValue: failure.code), notBefore: retryAfter, in: context)
         case .unknown(let code):
             var decision = retry(GrantReason(rawValue: code), isUnderstood: false, in: context)
             decision.alarm = RefreshDecision.Alarm(
@@ -207,9 +209,6 @@ package struct RefreshRules: Sendable {
                 text: "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
             )
             return decision
-        case .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .givenUp(let code):
-            return retry(GrantReason(rawValue: code), notBefore: retryAfter, in: context)
-        case .notJSON: return retry(GrantReason(rawValue: failure.code), in: context)
         case .notSent: return context.decision(.unchanged)
         }
     }

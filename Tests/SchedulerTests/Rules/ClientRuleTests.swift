@@ -169,6 +169,23 @@ struct ClientRuleTests {
         #expect(!fixture.health.breaker.isOpen)
     }
 
+    @Test("A probe with a foreign token is followed by another within a second")
+    func inconclusiveProbe() throws {
+        var fixture = RulesFixture()
+        var foreign = try Sample.grant(1, isProven: false)
+        _ = fixture.refuse(.clientOrForeignToken(code: "unauthorized_client"), on: &foreign)
+        fixture.advance(by: .seconds(1))
+        var healthy = try Sample.grant(2)
+        _ = fixture.decide(try Sample.granted(at: fixture.now), on: &healthy)
+        _ = fixture.refuse(.clientFault(code: "invalid_client"), on: &healthy)
+        fixture.advance(by: .seconds(2))
+        let mayProbe = fixture.health.breaker.beginProbe(at: fixture.instant, deadline: .seconds(20))
+        #expect(mayProbe)
+        let decision = fixture.refuse(.clientOrForeignToken(code: "unauthorized_client"), on: &foreign)
+        #expect(decision.outcome == .reauthRequired)
+        #expect(fixture.health.breaker.permits(at: fixture.instant + .seconds(1)) == .probeDue)
+    }
+
     @Test("Throttling halves the ceiling, pauses for Retry-After, and opens no breaker")
     func throttled() throws {
         var fixture = RulesFixture()

@@ -49,10 +49,6 @@ struct DocumentedNumber: Sendable, CustomTestStringConvertible {
             """
         ),
         DocumentedNumber(
-            "docs/architecture.md",
-            "at least \(RecentAnswers.fewestInWave) of the last \(RecentAnswers.maximumAnswers) responses"
-        ),
-        DocumentedNumber(
             "docs/runbook.md",
             """
             takes back up to \(ClientHealth.maximumUnconfirmedEnds) that ended in the \
@@ -95,10 +91,27 @@ struct DocumentedNumber: Sendable, CustomTestStringConvertible {
 
 @Suite("The numbers of the rules")
 struct DocumentNumberTests {
+    private static func text(of file: String) throws -> String {
+        let path = URL(filePath: #filePath).appending(path: "../../../../\(file)").standardized
+        return try String(contentsOf: path, encoding: .utf8)
+    }
+
+    @Test("The phases of a refresh are those that the architecture page prints")
+    func phases() throws {
+        let page = try Self.text(of: "docs/architecture.md")
+        let block = try #require(page.split(separator: "<!-- Refresh.Phase -->").last?.split(separator: "```")[1])
+        let printed = block.split(separator: "\n").filter { $0.hasPrefix("case ") }
+        let code = try Self.text(of: "Sources/Scheduler/Engine/Refresh.swift")
+        let phase = try #require(code.split(separator: "enum Phase: Sendable {").last)
+        let body = try #require(phase.split(separator: "\n    }\n").first)
+        let lines = body.split(separator: "\n").map { $0.trimmingPrefix { $0 == " " } }
+        let cases = lines.filter { $0.hasPrefix("case ") }
+        #expect(printed.count == 6 && printed.map(String.init) == cases.map(String.init))
+    }
+
     @Test("are those that the pages name", arguments: DocumentedNumber.all)
     func pages(number: DocumentedNumber) throws {
-        let file = URL(filePath: #filePath).appending(path: "../../../../\(number.page)").standardized
-        let words = try String(contentsOf: file, encoding: .utf8).split(whereSeparator: \.isWhitespace)
+        let words = try Self.text(of: number.page).split(whereSeparator: \.isWhitespace)
         #expect(words.joined(separator: " ").contains(number.sentence))
     }
 

@@ -62,7 +62,7 @@ struct FenceTests {
             var grant = try Sample.grant(Int64(number))
             _ = fixture.decide(.failed(.invalidGrant, retryAfter: nil), on: &grant, generation: 2)
         }
-        #expect(fixture.health.recentAnswers.answers.isEmpty)
+        #expect(fixture.health.rate == RefusalRate())
     }
 
     @Test("A refusal under an expired claim does not count", arguments: [nil, 78] as [Int64?])

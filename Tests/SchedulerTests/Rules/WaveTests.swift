@@ -42,17 +42,16 @@ private let refusals = [
 @Suite("A wave of refusals")
 struct WaveTests {
     @Test(
-        "is more than a fifth of the last 200 answers, and at least 20",
+        "is at least three refusals that are more than chance explains at the usual rate",
         arguments: [
-            (0, 19, false), (0, 20, true), (79, 20, true), (80, 20, false), (159, 40, true), (160, 40, false),
-            (159, 41, true), (1000, 41, true), (1000, 40, false),
+            (0, 1, RefusalRate.Level.usual), (0, 2, .unusual), (100, 3, .usual), (100, 4, .wave), (1_000, 12, .usual),
+            (1_000, 13, .wave),
         ]
     )
-    func threshold(valid: Int, invalid: Int, isWave: Bool) {
+    func threshold(valid: Int, invalid: Int, level: RefusalRate.Level) {
         var fixture = RulesFixture()
         fixture.recordAnswers(valid: valid, invalid: invalid)
-        #expect(fixture.health.recentAnswers.isWave == isWave)
-        #expect(fixture.health.recentAnswers.answers.count == min(200, valid + invalid))
+        #expect(fixture.health.level(at: fixture.now) == level)
     }
 
     @Test("raises an alarm for each grant that it keeps in doubt, and an ordinary end does not")
@@ -68,14 +67,14 @@ struct WaveTests {
         #expect(believed.outcome == .disconnected && believed.alarm == nil)
     }
 
-    @Test("ends when enough other answers follow")
+    @Test("ends when its refusals are ten minutes old")
     func ends() {
         var fixture = RulesFixture()
         fixture.recordAnswers(valid: 0, invalid: 200)
-        fixture.recordAnswers(valid: 159, invalid: 0)
-        #expect(fixture.health.recentAnswers.isWave)
-        fixture.recordAnswers(valid: 1, invalid: 0)
-        #expect(!fixture.health.recentAnswers.isWave)
+        fixture.advance(by: RefusalRate.span - .seconds(60))
+        #expect(fixture.health.level(at: fixture.now) == .wave)
+        fixture.advance(by: .seconds(60))
+        #expect(fixture.health.level(at: fixture.now) == .usual)
     }
 
     @Test("counts only proven grants: an import of dead tokens is not a wave")
@@ -86,7 +85,7 @@ struct WaveTests {
             let decision = fixture.refuse(.invalidGrant, on: &grant)
             #expect(decision.outcome == .disconnected)
         }
-        #expect(fixture.health.recentAnswers.answers.isEmpty)
+        #expect(fixture.health.rate == RefusalRate())
     }
 
     @Test("counts every answer that shows if a proven grant's token is alive")
@@ -106,14 +105,14 @@ struct WaveTests {
         }
         var grant = try Sample.grant()
         _ = fixture.decide(try Sample.granted(), on: &grant)
-        #expect(fixture.health.recentAnswers.answers == [true, true, true, false])
+        #expect(fixture.health.rate.minutes.map(\.answers) == [4] && fixture.health.rate.minutes.map(\.refused) == [3])
     }
 
     /// A grant that the wave has put in doubt works again, and so do others.
     private func endWave(_ fixture: inout RulesFixture) throws {
         var grant = try Sample.grant(1000, state: .retrying, reason: .invalidGrantUnconfirmed)
         _ = fixture.decide(try Sample.granted(at: fixture.now), on: &grant)
-        fixture.recordAnswers(valid: 200, invalid: 0)
+        fixture.forgetRefusals()
     }
 
     @Test("that always refuses the same grants is confirmed for 50 minutes, although others work")
@@ -122,7 +121,7 @@ struct WaveTests {
         fixture.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant()
         _ = fixture.refuse(.invalidGrant, on: &grant)
-        fixture.recordAnswers(valid: 2000, invalid: 0)
+        fixture.forgetRefusals()
         for time in [300, 900, 1800] {
             fixture.advance(by: start + .seconds(time) - fixture.now)
             #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
@@ -204,7 +203,7 @@ struct WaveTests {
         let decision = fixture.refuse(.blocked(code: "access_denied"), on: &grant)
         #expect(decision.outcome == .suspended && decision.alarm == nil && decision.events.isEmpty)
         #expect(grant.dueAt == start + .seconds(86_400))
-        #expect(fixture.health.recentAnswers.answers.last == false)
+        #expect(fixture.health.rate.minutes.map(\.refused) == [50])
     }
 
     @Test("What the worker itself finds out is not doubted")
@@ -274,7 +273,8 @@ struct WaveTests {
         #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
         fixture.advance(by: .seconds(300))
         #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
-        #expect(fixture.health.level(at: fixture.now) == .usual && !fixture.health.recentAnswers.answers.contains(true))
+        #expect(fixture.health.level(at: fixture.now) == .usual)
+        #expect(fixture.health.rate.minutes.allSatisfy { $0.refused == 0 })
         fixture.advance(by: .seconds(600))
         #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
     }

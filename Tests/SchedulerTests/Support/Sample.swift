@@ -134,8 +134,11 @@ struct RulesFixture {
 
     /// Records answers about proven grants.
     mutating func recordAnswers(valid: Int, invalid: Int) {
-        for number in 0..<(valid + invalid) { health.recentAnswers.append(isRefusal: number >= valid) }
+        for number in 0..<(valid + invalid) { health.recordAnswer(isRefusal: number >= valid, at: now) }
     }
+
+    /// Lets the refusals so far count no more, as ten minutes do.
+    mutating func forgetRefusals() { health.rate = RefusalRate() }
 }
 
 extension RefreshResult {

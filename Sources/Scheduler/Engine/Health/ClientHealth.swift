@@ -18,13 +18,12 @@ package struct ClientHealth: Hashable, Sendable {
     /// The largest number of grants that can be recalled. A client that ends more in ten minutes usually does so.
     static let maximumUnconfirmedEnds = 200
     /// The time during which a grant that was ended without confirmation can be recalled.
-    static let recallSpan: Duration = .seconds(600)
+    static let recallSpan = RefusalRate.span
 
     /// The epoch of the boot instants below. Instants of another epoch are not comparable.
     var epoch: String
     package var breaker = Breaker()
     package var limits = Pacer.Limits()
-    var recentAnswers = RecentAnswers()
     var rate = RefusalRate()
     var unconfirmedEnds: [UnconfirmedEnd] = []
     /// The time of the last refusal in a wave of which no grant has worked again yet.
@@ -50,12 +49,11 @@ package struct ClientHealth: Hashable, Sendable {
 
     /// Evaluates one more refusal. `uncounted` is 1 if it is not among the recorded answers.
     package func level(at now: Timestamp, uncounted: Int = 0) -> RefusalRate.Level {
-        recentAnswers.isWave ? .wave : rate.level(at: now, uncounted: uncounted)
+        rate.level(at: now, uncounted: uncounted)
     }
 
     /// Records an answer that shows if a token is alive: any success, and the refusals of proven grants.
     mutating func recordAnswer(isRefusal: Bool, at now: Timestamp) {
-        recentAnswers.append(isRefusal: isRefusal)
         rate.record(isRefusal: isRefusal, at: now)
     }
 
@@ -89,7 +87,7 @@ extension ClientHealth {
     /// Records if the endpoint fails now, and returns `true` if this ends an outage. The breaker has the answer
     /// already.
     mutating func recordOutage(wasFailing: Bool, at now: Timestamp, instant: BootInstant) -> Bool {
-        let endsOutage = wasFailing && endsOutage(at: now, instant: instant)
+        let endsOutage = wasFailing && endsOutage(at: instant)
         if endsOutage { outageEndedAt = now }
         if !breaker.hasEndpointFailures {
             failingSince = nil
@@ -99,13 +97,10 @@ extension ClientHealth {
         return endsOutage
     }
 
-    /// `true` if the endpoint works again after an outage. Five failures and one success are an outage only if they
-    /// took a while and no outage has ended shortly before.
-    private func endsOutage(at now: Timestamp, instant: BootInstant) -> Bool {
-        guard !breaker.endpointIsFailing else { return false }
-        guard let failingSince, instant - failingSince >= Breaker.shortestOutage else { return false }
-        guard let outageEndedAt, outageEndedAt <= now else { return true }
-        return now - outageEndedAt >= Breaker.shortestRetryInterval
+    /// `true` if the endpoint works again after failures that took as long as an outage.
+    private func endsOutage(at instant: BootInstant) -> Bool {
+        guard !breaker.endpointIsFailing, let failingSince else { return false }
+        return instant - failingSince >= Breaker.minimumOutage
     }
 }
 
@@ -118,7 +113,6 @@ extension ClientHealth {
         let wasFailing = breaker.endpointIsFailing
         for part in successes.sorted(by: { $0.at < $1.at }) {
             let at = min(part.at, now)
-            recentAnswers.append(successes: part.count)
             rate.record(successes: part.count, at: at)
             if !hasProvenSuccess(after: at, until: now) {
                 provenSuccessAt = at
@@ -143,15 +137,14 @@ extension ClientHealth {
 ///
 /// A field that is missing or cannot be read counts as unknown: the next answers fill it again.
 ///
-/// Two stored names differ from the properties: `window` is `recentAnswers`, and `believed` is `unconfirmedEnds`. To
-/// change one, write and read both names for one release, because workers of two versions share the row.
+/// A stored name differs from its property: `believed` is `unconfirmedEnds`. To change one, write and read both names for
+/// one release, because workers of two versions share the row.
 extension ClientHealth {
     package init(stored: [UInt8]?, epoch: String) {
         self.init(epoch: epoch)
         guard let stored, let body = JSONValue.object(in: stored), let storedEpoch = body["epoch"]?.string else {
             return
         }
-        recentAnswers = RecentAnswers(body["window"])
         rate = RefusalRate(body["rate"])
         let ends = (body["believed"]?.array ?? []).compactMap { entry -> UnconfirmedEnd? in
             guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let at = entry["at"]?.timestamp else {
@@ -179,7 +172,6 @@ extension ClientHealth {
         line.field("epoch", epoch)
         line.object("breaker") { breaker.write(into: &$0) }
         line.object("limits") { limits.write(into: &$0) }
-        line.field("window", recentAnswers.text)
         line.object("rate") { rate.write(into: &$0) }
         if !unconfirmedEnds.isEmpty {
             line.array("believed") { array in
