@@ -9,15 +9,20 @@ struct ClientGate: Sendable {
     private(set) var queue: [GrantID] = []
     /// The revocations that were claimed while too many were in flight, by their due time.
     var deferredRevocations = DeadlineHeap()
-    /// The last claim: its instant, and its round over the clients.
-    private(set) var lastClaim: (at: BootInstant, round: UInt64)?
+    private(set) var lastClaim: LastClaim?
     /// `nil` for a command, which refreshes what it is asked for.
-    var firstAnswers: FirstAnswers?
+    var firstResponses: FirstResponses?
     /// The position up to which this client's part of the due index has been read, or `nil` once all of it
     /// that falls due soon was read.
     var cursor: DueEntry?
     /// The instant at which a healthy grant was last refreshed early because of others that are refused.
     private var healthyGrantAskedAt: BootInstant?
+
+    struct LastClaim {
+        let at: BootInstant
+        /// The round over the clients in which it was made.
+        let round: UInt64
+    }
 
     init(maxRate: Double, workerCount: Int, health: ClientHealth) {
         pacer = Pacer(maxRate: maxRate)
@@ -54,7 +59,7 @@ struct ClientGate: Sendable {
     mutating func take(atMost count: Int, at instant: BootInstant, inRound round: UInt64) -> [GrantID] {
         let taken = Array(queue.prefix(count))
         queue.removeFirst(taken.count)
-        lastClaim = (instant, round)
+        lastClaim = LastClaim(at: instant, round: round)
         return taken
     }
 

@@ -1,17 +1,6 @@
 import Base
 import Storage
 
-/// A claim on its way to the store.
-///
-/// Each of its grants has a slot.
-struct ClaimRequest: Sendable {
-    var ids: [GrantID]
-    /// The time by which the grants must be due, or `nil` for a caller's refresh before that.
-    var dueBy: Timestamp?
-    /// The grant as a caller had read it: a change by another worker since then counts as done.
-    var seen: Grant?
-}
-
 /// The claim: grants are leased in the store before they are sent.
 extension RefreshEngine {
     /// Claims the grants of a request and sends those that were claimed.
@@ -41,7 +30,7 @@ extension RefreshEngine {
             return (unsent, false)
         } catch {
             let concernsOneRow = (error as? StoreError)?.mayConcernOneRow ?? false
-            let each = state.claimFailed(request, concernsOneRow, at: time.sinceBoot, jitter: random.nextUnit())
+            let each = state.claimFailed(request, concernsOneRow: concernsOneRow, at: time.sinceBoot, jitter: random.nextUnit())
             reportProgress()
             if each.isEmpty {
                 reportStoreFailure(error, waiting: request.ids.count)

@@ -47,22 +47,17 @@ extension RefreshEngineState {
         for grant in grants {
             guard let number = grant.lease?.claim else { continue }
             lost.remove(grant.id)
-            // With several workers, a grant might end between the selection of due grants and their lease.
-            if isStopping || grant.state.endsRefreshes && grant.revocationAskedAt == nil {
-                abandoned[grant.id] = number
-            } else if let seen = claim.seen, seen.wasTried(before: grant) {
-                done[grant.id] = number
-            } else if grant.revocationAskedAt != nil, claim.dueBy != nil, let dueAt = grant.dueAt,
-                freeRevocations == 0
-            {
-                // Only the claim has shown that it is one.
+            switch use(of: grant, claimedBy: claim, freeRevocations: freeRevocations) {
+            case .abandon: abandoned[grant.id] = number
+            case .leaveToOthers: done[grant.id] = number
+            case .deferRevocation(let dueAt):
                 gates[grant.clientID]?.deferredRevocations.set(grant.id.rawValue, deadline: dueAt)
                 deferred[grant.id] = number
-            } else {
+            case .send:
                 if grant.revocationAskedAt != nil { freeRevocations -= 1 }
                 let refresh = Refresh(
                     of: grant,
-                    isForced: claim.dueBy == nil,
+                    isForced: claim.isForCaller,
                     needsHealth: gates[grant.clientID]?.isBreakerIdle != true,
                     leaseEnd: leasesEnd
                 )
@@ -80,6 +75,30 @@ extension RefreshEngineState {
         return (lost.count + deferred.count, actions)
     }
 
+    /// What becomes of a grant that the store has leased.
+    private enum LeasedGrantUse {
+        case send
+        /// The lease is given back: the worker stops, or the grant has ended.
+        case abandon
+        /// Another worker has refreshed it since the caller read it.
+        case leaveToOthers
+        /// Too many revocations are in flight.
+        case deferRevocation(until: Timestamp)
+    }
+
+    private func use(of grant: Grant, claimedBy claim: ClaimRequest, freeRevocations: Int) -> LeasedGrantUse {
+        if isStopping { return .abandon }
+        // Only the claim has shown that it is a revocation.
+        let isRevocation = grant.revocationAskedAt != nil
+        // With several workers, a grant might end between the selection of due grants and their lease.
+        if grant.state.endsRefreshes, !isRevocation { return .abandon }
+        if let seen = claim.seen, seen.wasTried(before: grant) { return .leaveToOthers }
+        if isRevocation, !claim.isForCaller, freeRevocations == 0, let dueAt = grant.dueAt {
+            return .deferRevocation(until: dueAt)
+        }
+        return .send
+    }
+
     /// Records the time that the store took for a claim, which limits and paces allow for.
     mutating func recordClaim(took latency: Duration, at instant: BootInstant) {
         inFlightLimit.recordClaim(latency, at: instant)
@@ -95,7 +114,7 @@ extension RefreshEngineState {
     /// keep the others of its batch from being refreshed. Returns none if the grants are given up.
     mutating func claimFailed(
         _ claim: ClaimRequest,
-        _ concernsOneRow: Bool,
+        concernsOneRow: Bool,
         at instant: BootInstant,
         jitter: Double
     ) -> [ClaimRequest] {

@@ -7,7 +7,7 @@ extension RefreshEngineState {
     func sharedInstant(at instant: BootInstant) -> BootInstant { instant + sharedClock.ahead }
 
     mutating func updateSharedClock(_ reading: LeaseTime, at instant: BootInstant) {
-        sharedClock = (reading.epoch, reading.instant - instant)
+        sharedClock = SharedClock(epoch: reading.epoch, ahead: reading.instant - instant)
     }
 
     /// Updates the health of all clients, as stored.
@@ -42,15 +42,19 @@ extension RefreshEngineState {
             workerCount: share.count,
             health: ClientHealth(epoch: sharedClock.epoch)
         )
-        if daemonBeganAt != nil { gates[client]?.firstAnswers = FirstAnswers() }
+        if daemonBeganAt != nil { gates[client]?.firstResponses = FirstResponses() }
     }
 
     /// `true` if the grant must wait because all first grants of its client were refused.
     ///
     /// A token that came after the start cannot be one of a copied database.
-    func isHeld(_ grant: Grant, at instant: BootInstant) -> Bool {
-        guard gates[grant.clientID]?.firstAnswers?.wait(at: instant) != nil, let daemonBeganAt else { return false }
-        return grant.isProven && grant.lastSuccessAt.map { $0 < daemonBeganAt } ?? true
+    func waitsForFirstSuccess(_ grant: Grant) -> Bool {
+        guard let first = gates[grant.clientID]?.firstResponses, first.holdsClient, let daemonBeganAt else {
+            return false
+        }
+        guard grant.isProven else { return false }
+        guard let lastSuccessAt = grant.lastSuccessAt else { return true }
+        return lastSuccessAt < daemonBeganAt
     }
 
     /// The clients that this worker has seen and that have grants to refresh, sorted by id.

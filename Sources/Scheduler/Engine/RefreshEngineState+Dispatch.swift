@@ -44,97 +44,100 @@ extension RefreshEngineState {
         return DispatchRound(clients: ArraySlice(names[first...] + names[..<first]))
     }
 
+    /// How many grants of a client can be claimed now.
+    private struct Allowance {
+        var count = 0
+        /// The time after which to ask again if there are none, or `nil` if an event will wake the loop.
+        var wait: Duration?
+    }
+
     /// Decides on the next step of a round, from the state after the step before it.
     mutating func nextStep(of round: inout DispatchRound, under conditions: Conditions) -> DispatchStep {
         while let client = round.clients.first {
             // A failed claim ends the round: the next claim would wait as long for the same failure.
             if let pause = claimPause(under: conditions) { return .end(pause) }
-            let instant = sharedInstant(at: conditions.instant)
-            let count = gates[client]?.queue.count ?? 0
-            if count > 0 || gates[client]?.deferredRevocations.isEmpty == false, mayClaim(under: conditions) {
-                switch gates[client]?.health.breaker.permits(at: instant) {
-                case .wait(let until): round.wait(until - instant)
-                case .probeDue where count > 0:
-                    round.clients.removeFirst()
-                    // A worker that is cut off would spend the probe that all workers share.
-                    guard !leavesGrantsToOthers || leaveGrants(of: client, at: conditions.now) == .zero else {
-                        continue
-                    }
-                    return .askForProbe(client: client)
-                case .all, .probeDue, nil:
-                    let (allowed, wait) = count > 0 ? dispatch(count, of: client, under: conditions) : (0, nil)
-                    if allowed > 0 {
-                        let ids = takeFromQueue(of: client, atMost: allowed, at: conditions.instant)
-                        return .claim(ids, client: client, takenAt: conditions.instant)
-                    }
-                    round.wait(wait)
-                    // What the pace gives while refreshes gather is theirs.
-                    if count == 0 || gates[client]?.pause(Self.gatheringTime, at: conditions.instant) == .zero {
-                        let (ids, pause) = takeRevocations(of: client, at: conditions.instant)
-                        if !ids.isEmpty { return .claim(ids, client: client, takenAt: conditions.instant) }
-                        round.wait(pause)
-                    }
-                }
-            }
+            if let step = nextStep(for: client, of: &round, under: conditions) { return step }
             round.clients.removeFirst()
         }
         return .end(round.shortestWait)
     }
 
-    /// Decides on a queue whose breaker is closed: how many can go now, or else the wait if one is known.
-    private mutating func dispatch(
-        _ count: Int,
-        of client: String,
+    /// Returns what to do for one client, or `nil` if the round goes on with the next.
+    private mutating func nextStep(
+        for client: String,
+        of round: inout DispatchRound,
         under conditions: Conditions
-    ) -> (allowed: Int, wait: Duration?) {
-        let wanted = min(count, Self.batchSize)
+    ) -> DispatchStep? {
+        guard let gate = gates[client], mayClaim(under: conditions) else { return nil }
+        let hasQueue = !gate.queue.isEmpty
+        guard hasQueue || !gate.deferredRevocations.isEmpty else { return nil }
+        let instant = sharedInstant(at: conditions.instant)
+        switch gate.health.breaker.permits(at: instant) {
+        case .wait(let until):
+            round.wait(until - instant)
+            return nil
+        case .probeDue where hasQueue:
+            // A worker that is cut off would spend the probe that all workers share.
+            if leavesGrantsToOthers, leaveGrants(of: client, at: conditions.now) != .zero { return nil }
+            round.clients.removeFirst()
+            return .askForProbe(client: client)
+        case .all, .probeDue:
+            return claim(of: client, in: &round, under: conditions)
+        }
+    }
+
+    /// Returns the claim of the refreshes of a client that can go now, or else of its revocations.
+    private mutating func claim(
+        of client: String,
+        in round: inout DispatchRound,
+        under conditions: Conditions
+    ) -> DispatchStep? {
+        let queueLength = gates[client]?.queue.count ?? 0
+        if queueLength > 0 {
+            let allowance = allowance(of: client, queueLength: queueLength, under: conditions)
+            if allowance.count > 0 {
+                let ids = takeFromQueue(of: client, atMost: allowance.count, at: conditions.instant)
+                return .claim(ids, client: client, takenAt: conditions.instant)
+            }
+            round.wait(allowance.wait)
+            // What the pace gives while refreshes gather is theirs.
+            guard gates[client]?.pause(Self.gatheringTime, at: conditions.instant) == .zero else { return nil }
+        }
+        let (ids, wait) = takeRevocations(of: client, at: conditions.instant)
+        if !ids.isEmpty { return .claim(ids, client: client, takenAt: conditions.instant) }
+        round.wait(wait)
+        return nil
+    }
+
+    /// Decides on the queue of a client whose breaker is closed.
+    private mutating func allowance(
+        of client: String,
+        queueLength: Int,
+        under conditions: Conditions
+    ) -> Allowance {
+        let wanted = min(queueLength, Self.batchSize)
         var free = min(maximumInFlight - slots.count, wanted)
         // At the in-flight limit no timer is needed: a completed refresh wakes the loop.
-        guard free >= min(wanted, minimumFreeSlots) else { return (0, nil) }
+        guard free >= min(wanted, minimumFreeSlots) else { return Allowance() }
         if leavesGrantsToOthers {
-            guard let wait = leaveGrants(of: client, at: conditions.now) else { return (0, nil) }
-            guard wait == .zero else { return (0, wait) }
+            let wait = leaveGrants(of: client, at: conditions.now)
+            guard wait == .zero else { return Allowance(wait: wait) }
             free = 1
         }
-        let unproven = gates[client]?.firstAnswers
-        if let maximum = unproven?.maximumInFlight(at: conditions.instant) {
-            let refreshes = slots.values.lazy.compactMap(\.refresh).filter { !$0.isRevocation }
-            free = min(free, maximum - refreshes.count { $0.grant.clientID == client })
-            // The next answer wakes the loop.
-            guard free > 0 else { return (0, unproven?.wait(at: conditions.instant).flatMap { $0 > .zero ? $0 : nil }) }
+        if let first = gates[client]?.firstResponses, let maximum = first.maximumInFlight(at: conditions.instant) {
+            free = min(free, maximum - refreshesInFlight(of: client))
+            guard free > 0 else { return Allowance(wait: first.nextTry(after: conditions.instant)) }
         }
+        if let pause = gatheringPause(of: client, free: free, at: conditions.instant) { return Allowance(wait: pause) }
         let instant = sharedInstant(at: conditions.instant)
-        if let pause = gatheringPause(of: client, free: free, at: conditions.instant) { return (0, pause) }
-        let allowed = gates[client]?.pacer.take(upTo: free, at: instant) ?? 0
-        return (allowed, allowed > 0 ? nil : gates[client]?.pacer.nextAvailable(at: instant))
-    }
-
-    /// The number of revocations that can be sent beside those in flight.
-    ///
-    /// An endpoint for revocations that hangs must not take the slots of refreshes.
-    var freeRevocationSlots: Int {
-        max(0, max(1, maximumInFlight / 4) - slots.values.count { $0.refresh?.isRevocation ?? false })
-    }
-
-    /// Removes and returns the deferred revocations of a client that can go now, or else the wait if one is known.
-    ///
-    /// They are sent only while no refresh of the client can be sent.
-    mutating func takeRevocations(of client: String, at instant: BootInstant) -> (ids: [GrantID], wait: Duration?) {
-        guard gates[client]?.deferredRevocations.isEmpty == false else { return ([], nil) }
-        let shared = sharedInstant(at: instant)
-        let free = min(freeRevocationSlots, maximumInFlight - slots.count)
-        var ids: [GrantID] = []
-        // The lease of one that has a slot is being released. Its end wakes the loop.
-        while ids.count < free, let key = gates[client]?.deferredRevocations.first?.key,
-            slots[GrantID(rawValue: key)] == nil
-        {
-            guard gates[client]?.pacer.take(upTo: 1, at: shared) == 1 else {
-                return (ids, gates[client]?.pacer.nextAvailable(at: shared))
-            }
-            gates[client]?.deferredRevocations.remove(key)
-            ids.append(GrantID(rawValue: key))
+        guard let count = gates[client]?.pacer.take(upTo: free, at: instant), count > 0 else {
+            return Allowance(wait: gates[client]?.pacer.nextAvailable(at: instant))
         }
-        return (ids, nil)
+        return Allowance(count: count)
+    }
+
+    private func refreshesInFlight(of client: String) -> Int {
+        refreshes.count { !$0.isRevocation && $0.grant.clientID == client }
     }
 
     /// Returns the time for which claims are paused because the store fails, or `nil` while it works.

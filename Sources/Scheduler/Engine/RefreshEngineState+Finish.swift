@@ -72,7 +72,7 @@ extension RefreshEngineState {
     ) {
         let client = refresh.grant.clientID
         let effect = stored.decision.effect
-        addFirstAnswer(result, stored, about: refresh, at: conditions.instant, &actions)
+        addFirstResponse(result, stored, about: refresh, at: conditions.instant, &actions)
         if let change = effect.breakerChange { actions.append(.logBreaker(change, client: client)) }
         if effect.limitsChanged, let pacer = gates[client]?.pacer {
             let instant = sharedInstant(at: conditions.instant)
@@ -95,7 +95,7 @@ extension RefreshEngineState {
         if !stored.recalled.isEmpty { nextScan = conditions.instant }
     }
 
-    private mutating func addFirstAnswer(
+    private mutating func addFirstResponse(
         _ result: RefreshResult,
         _ stored: StoredDecision,
         about refresh: Refresh,
@@ -105,14 +105,14 @@ extension RefreshEngineState {
         let client = refresh.grant.clientID
         switch result.answer {
         case .granted:
-            if gates[client]?.firstAnswers?.succeed() == true {
+            if gates[client]?.firstResponses?.succeed() == true {
                 actions.append(.logSuspectedCopy(client: client, isSuspected: false))
             }
         case .failed(.invalidGrant, _) where stored.decision.grant?.isProven ?? false:
             let wasInDoubt = GrantReason.awaitingConfirmation.contains(refresh.grant.reason)
-            let isHeld =
-                gates[client]?.firstAnswers?.refuse(refresh.grant.id, wasInDoubt: wasInDoubt, at: instant) ?? false
-            if isHeld { actions.append(.logSuspectedCopy(client: client, isSuspected: true)) }
+            let holdsClient =
+                gates[client]?.firstResponses?.refuse(refresh.grant.id, wasInDoubt: wasInDoubt, at: instant) ?? false
+            if holdsClient { actions.append(.logSuspectedCopy(client: client, isSuspected: true)) }
         default: break
         }
     }

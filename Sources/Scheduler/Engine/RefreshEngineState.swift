@@ -28,9 +28,7 @@ struct RefreshEngineState: Sendable {
     var clientsInUse: Set<String>?
     var clock = ClockMonitor()
     var reach = EndpointReach()
-    /// The clock that all workers share for breakers and paces: its epoch, and how far it is ahead of this machine's
-    /// boot clock.
-    var sharedClock: (epoch: String, ahead: Duration) = ("", .zero)
+    var sharedClock = SharedClock()
     var inFlightLimit: InFlightLimit
     /// This worker's share of the grants (``WorkPartition``).
     var share = WorkPartition.whole
@@ -42,6 +40,13 @@ struct RefreshEngineState: Sendable {
         claimBackOff = ClaimBackOff(at: instant)
         takeoverPause = TakeoverPause(after: RefreshEngine.maximumTimeBetweenWrites, at: instant)
         inFlightLimit = InFlightLimit(maximum: configuration.maximumInFlight)
+    }
+
+    /// The clock that all workers share for breakers and paces.
+    struct SharedClock {
+        var epoch = ""
+        /// How far it is ahead of this machine's boot clock.
+        var ahead: Duration = .zero
     }
 
     /// The facts outside of the engine that decisions depend on.

@@ -4,9 +4,12 @@ import Telemetry
 
 /// The rule about an answer that ends or suspends a grant: it might say more about Google than about the grant.
 extension RefreshRules {
-    /// The wait before a refusal in doubt is checked again. A recalled grant waits as long for its confirmation. A lost
-    /// response has this time to come before a refusal counts.
+    /// The wait before a refusal in doubt is checked again.
     static let firstConfirmationAfter: Duration = .seconds(300)
+    /// A grant that is recalled is in doubt from then on.
+    static let recalledConfirmationAfter = firstConfirmationAfter
+    /// The time that a lost response has to come before a refusal counts.
+    static let maximumLostResponseWait: Duration = .seconds(300)
     /// The times of the confirmations while refusals are more than usual, in a wave or not, counted from the first
     /// refusal. Most waves last for minutes.
     static let confirmationTimes: [Duration] = [firstConfirmationAfter, .seconds(900), .seconds(1_800), maximumDoubt]

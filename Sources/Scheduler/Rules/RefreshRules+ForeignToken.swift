@@ -63,7 +63,7 @@ extension RefreshRules {
             return decision
         }
         var context = stored
-        let isClientAtFault = context.health.refusals.add(context.grant.id, at: context.instant)
+        let isClientAtFault = context.health.clientErrors.add(context.grant.id, at: context.instant)
         if isClientAtFault || context.health.breaker.isOpenForClientFault {
             return decideClientFault(code, in: context)
         }

@@ -136,7 +136,7 @@ package struct RefreshRules: Sendable {
         context.health.recordAnswer(isRefusal: false, at: now)
         context.health.provenSuccessAt = now
         context.health.provenClientSecret = context.result.clientSecret
-        context.health.refusals = ConsecutiveRefusals()
+        context.health.clientErrors = ConsecutiveClientErrors()
         // The fault that put it in doubt is over, as far as one answer shows.
         if context.grant.isInDoubt { context.health.unendedWaveAt = nil }
         let isQuick = DuePolicy.isQuick(tokens.accessToken, afterSuccessAt: context.grant.lastSuccessAt, at: now)

@@ -79,7 +79,7 @@ extension Refusal {
     /// `true` while another worker might hold the answer that spent the token, and not reach the database.
     var answerMightBeElsewhere: Bool {
         guard reason == .answerLost, let lostAt = grant.answerLostAt else { return false }
-        return now - lostAt < RefreshRules.firstConfirmationAfter
+        return now - lostAt < RefreshRules.maximumLostResponseWait
     }
 
     /// `true` if the grant was put in doubt by a wave in which no grant has worked again.

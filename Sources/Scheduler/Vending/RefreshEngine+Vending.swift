@@ -138,7 +138,7 @@ extension RefreshEngine {
         try await readSharedClock()
         let stored = try await store.clientHealth()[client]
         state.updateHealth(stored, of: client)
-        if state.isHeld(grant, at: time.sinceBoot) { return .breakerOpen }
+        if state.waitsForFirstSuccess(grant) { return .breakerOpen }
         while true {
             switch state.permitCaller(of: client, until: end, under: conditions) {
             case .send, .waitForSlot: return nil

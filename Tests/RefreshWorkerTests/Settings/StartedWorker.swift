@@ -98,7 +98,7 @@ struct StartedWorker {
         case .caFile:
             return [stored("configuration", in: worker.http, as: HTTPClient.Configuration.self)?.caFile ?? "none"]
         case .metricsLog: return [try names(ending: ".jsonl")]
-        case .logSample: return ["\(worker.log.plainSuccesses.withLock { $0.interval })"]
+        case .logSample: return ["\(worker.log.routineRefreshes.withLock { $0.interval })"]
         case .logLevel: return ["\(worker.context.diagnostics.level)"]
         case .maxRate:
             // The engine's, and the one of the status report.

@@ -68,13 +68,13 @@ struct UncountedSuccessTests {
     @Test("end a row of refusals and of failures, and close a breaker only if it probes")
     func breaker() {
         var health = ClientHealth(epoch: "boot")
-        _ = health.refusals.add(GrantID(rawValue: 1), at: instant)
+        _ = health.clientErrors.add(GrantID(rawValue: 1), at: instant)
         for grant in 0..<19 as Range<Int64> { _ = health.breaker.endpointFailed(grant: grant, at: instant, jitter: 0) }
         health.failingSince = instant
         let effect = health.add([successes(1, at: start)], at: start, instant: instant + .seconds(10))
         #expect(effect.endsOutage && effect.breakerChange == nil)
         #expect(health.breaker == Breaker())
-        #expect(health.refusals == ConsecutiveRefusals())
+        #expect(health.clientErrors == ConsecutiveClientErrors())
         #expect(health.failingSince == nil)
         #expect(health.outageEndedAt == start)
 

@@ -51,7 +51,7 @@ struct ClientHealthTextTests {
         health.unendedWaveAt = start + .seconds(2_002)
         health.failures.record("timeout", status: nil, at: start)
         for second in 0..<9 { health.failures.record("http_503", status: 503, at: start + .seconds(second)) }
-        health.refusals = ConsecutiveRefusals(since: BootInstant(milliseconds: 66), count: 12, grants: [1, .max])
+        health.clientErrors = ConsecutiveClientErrors(since: BootInstant(milliseconds: 66), count: 12, grants: [1, .max])
         return health
     }
 
@@ -75,7 +75,7 @@ struct ClientHealthTextTests {
         #expect(read.rate == health.rate)
         #expect(read.unconfirmedEnds == health.unconfirmedEnds)
         #expect(read.failures == health.failures && read.failures.count == 2)
-        #expect(read.refusals == ConsecutiveRefusals() && read.failingSince == nil)
+        #expect(read.clientErrors == ConsecutiveClientErrors() && read.failingSince == nil)
     }
 
     @Test("that is missing or has another form counts as unknown")

@@ -101,7 +101,7 @@ struct DocumentNumberTests {
         let page = try Self.text(of: "docs/architecture.md")
         let block = try #require(page.split(separator: "<!-- Refresh.Phase -->").last?.split(separator: "```")[1])
         let printed = block.split(separator: "\n").filter { $0.hasPrefix("case ") }
-        let code = try Self.text(of: "Sources/Scheduler/Engine/Refresh.swift")
+        let code = try Self.text(of: "Sources/Scheduler/Refresh/Refresh.swift")
         let phase = try #require(code.split(separator: "enum Phase: Sendable {").last)
         let body = try #require(phase.split(separator: "\n    }\n").first)
         let lines = body.split(separator: "\n").map { $0.trimmingPrefix { $0 == " " } }

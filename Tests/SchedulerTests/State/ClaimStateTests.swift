@@ -129,7 +129,7 @@ struct ClaimStateTests {
         for _ in 0..<2 {
             fixture.queue(1...3)
             let request = try fixture.beginClaim()
-            let each = fixture.state.claimFailed(request, false, at: fixture.conditions.instant, jitter: 0)
+            let each = fixture.state.claimFailed(request, concernsOneRow: false, at: fixture.conditions.instant, jitter: 0)
             #expect(each.isEmpty, "the claim is not repeated")
             let actions = fixture.state.ended(request.ids, as: .abandoned)
             #expect(actions.completions.count == 3 && actions.completions.allSatisfy(\.isAbandoned))
@@ -153,9 +153,9 @@ struct ClaimStateTests {
         var fixture = StateFixture()
         let request = fixture.state.reserve([1, 2].map { GrantID(rawValue: $0) }, dueBy: nil).claim
         let instant = fixture.conditions.instant
-        let requests = fixture.state.claimFailed(request, true, at: instant, jitter: 0)
+        let requests = fixture.state.claimFailed(request, concernsOneRow: true, at: instant, jitter: 0)
         #expect(requests.map { $0.ids.map(\.rawValue) } == [[1], [2]])
-        let alone = fixture.state.claimFailed(requests[0], true, at: instant, jitter: 0)
+        let alone = fixture.state.claimFailed(requests[0], concernsOneRow: true, at: instant, jitter: 0)
         #expect(alone.isEmpty, "the claim of one grant is not repeated")
         #expect(fixture.state.claimPause(under: fixture.conditions) == nil)
         let sent = try fixture.claimed(requests[1]).sent

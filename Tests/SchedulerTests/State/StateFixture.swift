@@ -22,7 +22,7 @@ struct StateFixture {
             maximumInFlight: maximumInFlight
         )
         state = RefreshEngineState(configuration: configuration, at: time.sinceBoot)
-        state.sharedClock = ("boot", .zero)
+        state.sharedClock = RefreshEngineState.SharedClock(epoch: "boot")
         // With this latency as many requests as configured are worth having in flight.
         state.inFlightLimit.recordAnswer(.seconds(60), at: time.sinceBoot)
     }

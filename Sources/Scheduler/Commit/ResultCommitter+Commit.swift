@@ -133,7 +133,7 @@ private struct CommitStep {
         var recalled: [GrantEvent] = []
         for id in Set(ids) where id != current {
             guard var grant = try transaction.grant(id) else { continue }
-            let events = grant.recall(confirmAt: now + RefreshRules.firstConfirmationAfter, at: now)
+            let events = grant.recall(confirmAt: now + RefreshRules.recalledConfirmationAfter, at: now)
             guard !events.isEmpty else { continue }
             try transaction.update(grant)
             for event in events { try transaction.record(event) }

@@ -8,7 +8,7 @@ import Testing
 @testable import Scheduler
 
 @Suite("The first answers after the start of a worker", .timeLimit(.minutes(10)))
-struct FirstAnswersTests {
+struct FirstResponsesTests {
     @Test("If the first ten grants are refused, only one in five minutes is tried until one succeeds")
     func copiedDatabase() async throws {
         let fixture = try EngineFixture(seed: 70, rotates: true)
@@ -23,7 +23,7 @@ struct FirstAnswersTests {
         #expect((10...13).contains(fixture.google.calls - before))
         #expect(fixture.lines.of("alarm").contains { $0["kind"] == "database_copy_suspected" })
         let grant = try await fixture.grant(0)
-        #expect(await engine.state.isHeld(grant, at: fixture.time.sinceBoot))
+        #expect(await engine.state.waitsForFirstSuccess(grant))
 
         fixture.google.answer { _ in .grant }
         await fixture.run(engine, for: .seconds(3000), grain: .seconds(2))
@@ -60,6 +60,6 @@ struct FirstAnswersTests {
         await fixture.run(engine, for: .seconds(60), grain: .seconds(2))
         #expect(engine.currentAlarms.allSatisfy { $0.kind != .databaseCopySuspected })
         let grant = try await fixture.grant(30)
-        #expect(await !engine.state.isHeld(grant, at: fixture.time.sinceBoot))
+        #expect(await !engine.state.waitsForFirstSuccess(grant))
     }
 }

@@ -37,7 +37,7 @@ package struct ClientHealth: Hashable, Sendable {
     /// The instant of the first of the endpoint's failures in a row.
     var failingSince: BootInstant?
     /// The refusals since the last success of a proven grant that might be the client's fault.
-    var refusals = ConsecutiveRefusals()
+    var clientErrors = ConsecutiveClientErrors()
     /// The kinds of answers without a token that came last.
     var failures: [ClientFailure] = []
 
@@ -119,7 +119,7 @@ extension ClientHealth {
                 provenClientSecret = ClientSecretFingerprint(rawValue: part.clientSecret)
             }
         }
-        refusals = ConsecutiveRefusals()
+        clientErrors = ConsecutiveClientErrors()
         effect.breakerChange = breaker.succeeded()
         effect.endsOutage = recordOutage(wasFailing: wasFailing, at: now, instant: instant)
         return effect
@@ -137,8 +137,8 @@ extension ClientHealth {
 ///
 /// A field that is missing or cannot be read counts as unknown: the next answers fill it again.
 ///
-/// A stored name differs from its property: `believed` is `unconfirmedEnds`. To change one, write and read both names for
-/// one release, because workers of two versions share the row.
+/// Two stored names differ from the properties: `believed` is `unconfirmedEnds`, and `refusals` is `clientErrors`. To
+/// change one, write and read both names for one release, because workers of two versions share the row.
 extension ClientHealth {
     package init(stored: [UInt8]?, epoch: String) {
         self.init(epoch: epoch)
@@ -163,7 +163,7 @@ extension ClientHealth {
         breaker = Breaker(body["breaker"])
         limits = Pacer.Limits(body["limits"])
         failingSince = body["failing_since"]?.instant
-        refusals = ConsecutiveRefusals(body["refusals"])
+        clientErrors = ConsecutiveClientErrors(body["refusals"])
     }
 
     var stored: [UInt8] {
@@ -188,7 +188,7 @@ extension ClientHealth {
         if provenClientSecret != .none { line.field("proven_client_secret", Int64(provenClientSecret.rawValue)) }
         if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }
         if let failingSince { line.field("failing_since", failingSince.milliseconds) }
-        if refusals != ConsecutiveRefusals() { line.object("refusals") { refusals.write(into: &$0) } }
+        if clientErrors != ConsecutiveClientErrors() { line.object("refusals") { clientErrors.write(into: &$0) } }
         if !failures.isEmpty { failures.write(into: &line) }
         return line.bytes
     }

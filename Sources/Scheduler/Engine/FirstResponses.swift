@@ -1,13 +1,13 @@
 import Base
 import Storage
 
-/// The first answers about the grants of one client since this worker has started.
+/// The first responses about the grants of one client since this worker has started.
 ///
 /// A copy of the database, such as a promoted backup or a snapshot of its volume, looks like the database itself. A
 /// worker on a copy sends refresh tokens that the workers on the other one have replaced, and a strict server then ends
 /// these grants. The only sign is that proven grants get `invalid_grant` from the first one on. So a worker begins with
 /// few requests, and holds the client if all of them are refused.
-struct FirstAnswers: Sendable {
+struct FirstResponses: Sendable {
     /// The number of requests before the first success, and of refused grants that hold the client.
     static let maximumGrants = 10
     /// The interval at which one grant is tried while the client is held.
@@ -18,19 +18,25 @@ struct FirstAnswers: Sendable {
     private var nextTry: BootInstant?
     private var hasSucceeded = false
 
+    /// `true` while the client is held: one grant is tried from time to time.
+    var holdsClient: Bool { nextTry != nil }
+
     /// Returns the number of requests that can be in flight, or `nil` if any number can.
     func maximumInFlight(at instant: BootInstant) -> Int? {
         guard !hasSucceeded else { return nil }
-        guard let wait = wait(at: instant) else { return Self.maximumGrants - refused.count }
-        return wait == .zero ? 1 : 0
+        guard let nextTry else { return Self.maximumGrants - refused.count }
+        return instant >= nextTry ? 1 : 0
     }
 
-    /// Returns the time until the next try, or `nil` unless the client is held.
-    func wait(at instant: BootInstant) -> Duration? { nextTry.map { max(.zero, $0 - instant) } }
+    /// Returns the time until the next try, or `nil` if a response must come first.
+    func nextTry(after instant: BootInstant) -> Duration? {
+        guard let nextTry, nextTry > instant else { return nil }
+        return nextTry - instant
+    }
 
     /// Records a success, and returns `true` if it ends a hold.
     mutating func succeed() -> Bool {
-        defer { self = FirstAnswers(hasSucceeded: true) }
+        defer { self = FirstResponses(hasSucceeded: true) }
         return nextTry != nil
     }
 

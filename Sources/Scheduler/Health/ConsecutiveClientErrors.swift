@@ -2,7 +2,7 @@ import Base
 import Storage
 
 /// The refusals since the last success of a proven grant whose cause might be the client or the grant.
-struct ConsecutiveRefusals: Hashable, Sendable {
+struct ConsecutiveClientErrors: Hashable, Sendable {
     /// The shortest time that a row must last. While other grants succeed now and then, a row does not last as long.
     static let shortestSpan: Duration = .seconds(60)
 
@@ -21,7 +21,7 @@ struct ConsecutiveRefusals: Hashable, Sendable {
     }
 }
 
-extension ConsecutiveRefusals {
+extension ConsecutiveClientErrors {
     init(_ body: JSONValue?) {
         since = body?["since"]?.instant
         count = body?["count"]?.boundedCount ?? 0

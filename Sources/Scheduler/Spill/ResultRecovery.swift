@@ -35,7 +35,7 @@ package struct ResultRecovery: Hashable, Sendable {
                 try transaction.willRead(grants: batch.map(\.result.claim.grant), healthOf: [])
                 var recovery = former
                 for (result, jitter) in batch {
-                    try recovery.store(result, by: rules, at: now, jitter, in: transaction)
+                    try recovery.store(result, by: rules, at: now, jitter: jitter, in: transaction)
                 }
                 return recovery
             }
@@ -47,7 +47,7 @@ package struct ResultRecovery: Hashable, Sendable {
         _ result: RefreshResult,
         by rules: RefreshRules,
         at now: Timestamp,
-        _ jitter: Double,
+        jitter: Double,
         in transaction: any StoreTransaction
     ) throws {
         guard let grant = try transaction.grant(for: result) else {
