@@ -8,6 +8,7 @@
 //   FAULTS_JOURNAL  the file that records every change below FAULTS_ROOT, for the power-cut model
 //   FAULTS_BOOT_ID  a file that is read instead of /proc/sys/kernel/random/boot_id
 //   FAULTS_CALLER   part of a library's name: only its calls of malloc can fail
+//   FAULTS_PARENT   the id of the process that starts this one, and that this one ends with
 //   FAULTS_REPORT_CRASHES  if set, a crash prints one line with its place
 #pragma once
 #include <stdbool.h>

@@ -160,7 +160,7 @@ class Trial:
         environment = {
             "LD_PRELOAD": os.environ["FAULTS_LIBRARY"], "FAULTS_ROOT": str(self.disk), "FAULTS_BOOT_ID": str(self.boot),
             "FAULTS_CONTROL": str(self.control.path), "FAULTS_RULES": ";".join(rules),
-            "FAULTS_SEED": str(self.chance.getrandbits(32)), **extra,
+            "FAULTS_SEED": str(self.chance.getrandbits(32)), "FAULTS_PARENT": str(os.getpid()), **extra,
         }
         if journal:
             environment["FAULTS_JOURNAL"] = str(self.journal)
