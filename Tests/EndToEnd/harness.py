@@ -23,7 +23,7 @@ BINARIES = pathlib.Path(os.environ.get("BINARIES", ROOT / ".build" / "debug"))
 WORKER = BINARIES / "refresh-worker"
 # The debug build takes steps of the schema that a later version could have (Sources/Storage/SQL/Schema.swift).
 NEXT_WORKER = pathlib.Path(os.environ.get("NEXT_WORKER", ROOT / ".build" / "debug" / "refresh-worker"))
-SANDBOX = BINARIES / "google-sandbox"
+SANDBOX = pathlib.Path(os.environ.get("SANDBOX", BINARIES / "google-sandbox"))
 CLIENT = "1234-demo.apps.googleusercontent.com"
 # Each grant with the name of the worker that holds its lease.
 GRANTS = "SELECT grants.*, leases.owner AS lease_owner FROM grants LEFT JOIN boot.leases ON grant_id = id"
