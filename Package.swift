@@ -101,9 +101,14 @@ let package = Package(
             swiftSettings: common
         ),
         .target(
+            name: "Records",
+            dependencies: ["Base", "Crypto", "GoogleOAuth", "Scheduler", "Storage"],
+            swiftSettings: common
+        ),
+        .target(
             name: "Routes",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Scheduler", "Status", "Storage", "Telemetry",
+                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Records", "Scheduler", "Status", "Storage", "Telemetry",
             ],
             swiftSettings: common
         ),
@@ -111,7 +116,7 @@ let package = Package(
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "Base", "CCommit", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes",
+                "Base", "CCommit", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Records", "Routes",
                 "Scheduler", "Status", "Storage", "Telemetry",
             ],
             swiftSettings: memorySafe,
@@ -175,6 +180,11 @@ let package = Package(
             swiftSettings: common
         ),
         .testTarget(
+            name: "RecordsTests",
+            dependencies: ["Base", "Crypto", "Records", "Storage"],
+            swiftSettings: common
+        ),
+        .testTarget(
             name: "TelemetryTests",
             // Each event is declared where it is made.
             dependencies: [
@@ -195,8 +205,8 @@ let package = Package(
         .testTarget(
             name: "RoutesTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Status", "Storage",
-                "Telemetry", "TestSupport",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Records", "Routes", "Scheduler", "Status",
+                "Storage", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
@@ -215,16 +225,16 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker", "Routes", "Scheduler",
-                "Status", "Storage", "Telemetry", "TestSupport",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Records", "RefreshWorker", "Routes",
+                "Scheduler", "Status", "Storage", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker", "Routes", "Scheduler",
-                "Storage",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Records", "RefreshWorker", "Routes",
+                "Scheduler", "Storage",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

@@ -5,6 +5,7 @@ import Storage
 
 @testable import Crypto
 @testable import HTTPClient
+@testable import Records
 @testable import RefreshWorker
 @testable import Routes
 

@@ -1,5 +1,6 @@
 internal import Base
 internal import HTTPServer
+internal import Records
 internal import Scheduler
 internal import Storage
 internal import Telemetry

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import HTTPServer
+import Records
 import Scheduler
 import Storage
 

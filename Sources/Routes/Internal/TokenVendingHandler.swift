@@ -1,6 +1,7 @@
-package import Base
+import Base
 import Crypto
 import HTTPServer
+import Records
 import Scheduler
 import Storage
 import Telemetry
@@ -207,21 +208,6 @@ extension VendedToken {
     fileprivate var vendingOutcome: String {
         if warning != nil { return "warning" }
         return isFresh ? "refreshed" : "served"
-    }
-
-    /// Writes the fields of a vended token, which the route and the command `token` share.
-    package func write(to line: inout JSONLine, at now: Timestamp) {
-        line.field("access_token", accessToken.reveal())
-        line.field("token_type", type)
-        line.field("expires_in", secondsLeft(at: now))
-        line.field("expires_at", expiresAt.iso8601Seconds)
-        line.strings("granted_scopes", scope.split(separator: " ").map(String.init))
-        line.fieldOrNull("warning", warning)
-    }
-
-    /// The whole seconds for which the token still lives.
-    func secondsLeft(at now: Timestamp) -> Int64 {
-        max(0, (expiresAt - now).wholeMilliseconds / 1000)
     }
 }
 

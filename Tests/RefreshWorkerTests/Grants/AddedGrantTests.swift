@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 @testable import Base
+@testable import Records
 @testable import RefreshWorker
-@testable import Routes
 
 @Suite("Adding a grant", .timeLimit(.minutes(10)))
 struct AddedGrantTests {

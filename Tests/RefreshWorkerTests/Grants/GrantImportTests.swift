@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 @testable import Base
+@testable import Records
 @testable import RefreshWorker
-@testable import Routes
 @testable import Storage
 
 @Suite("Importing grants", .timeLimit(.minutes(10)))

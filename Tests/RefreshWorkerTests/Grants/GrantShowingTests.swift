@@ -6,7 +6,7 @@ import Testing
 @testable import Base
 @testable import Crypto
 @testable import RefreshWorker
-@testable import Routes
+@testable import Records
 
 @Suite("Showing grants", .timeLimit(.minutes(10)))
 struct GrantShowingTests {

@@ -4,8 +4,8 @@ import Testing
 
 @testable import Base
 @testable import Crypto
+@testable import Records
 @testable import RefreshWorker
-@testable import Routes
 @testable import Storage
 
 @Suite("Importing a batch", .timeLimit(.minutes(10)))

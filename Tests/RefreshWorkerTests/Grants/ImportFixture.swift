@@ -4,8 +4,8 @@ import TestSupport
 
 @testable import Base
 @testable import Crypto
+@testable import Records
 @testable import RefreshWorker
-@testable import Routes
 
 /// The dependencies of an import: a database file, a key ring and clocks, removed with the object.
 final class ImportFixture {

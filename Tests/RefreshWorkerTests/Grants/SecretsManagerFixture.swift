@@ -2,7 +2,7 @@ import Base
 import Foundation
 
 @testable import RefreshWorker
-@testable import Routes
+@testable import Records
 
 /// An import from Secrets Manager: secrets as the AWS command line prints them, clocks and a database.
 final class SecretsManagerFixture {

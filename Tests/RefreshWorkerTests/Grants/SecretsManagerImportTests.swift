@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 @testable import Base
+@testable import Records
 @testable import RefreshWorker
-@testable import Routes
 @testable import Storage
 
 @Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(10)))

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Base
+@testable import Records
 @testable import RefreshWorker
 @testable import Storage
 

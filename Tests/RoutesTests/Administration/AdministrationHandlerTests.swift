@@ -1,4 +1,5 @@
 import Crypto
+import Records
 import Scheduler
 import Storage
 import Synchronization

@@ -2,7 +2,7 @@ import Base
 import Crypto
 import Glibc
 import GoogleOAuth
-import Routes
+import Records
 import Storage
 
 extension Command {

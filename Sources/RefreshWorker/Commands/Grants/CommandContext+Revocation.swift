@@ -1,5 +1,5 @@
 import HTTPClient
-import Routes
+import Records
 import Scheduler
 import Storage
 

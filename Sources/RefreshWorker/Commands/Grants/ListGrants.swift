@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Routes
+import Records
 import Storage
 
 extension Command {

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import HTTPClient
-import Routes
+import Records
 import Scheduler
 import Storage
 import Telemetry

@@ -1,4 +1,4 @@
-import Routes
+import Records
 import Scheduler
 
 extension RevocationEnd {

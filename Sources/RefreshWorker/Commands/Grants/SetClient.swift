@@ -1,5 +1,4 @@
 import Base
-import Routes
 import Storage
 
 extension Command {

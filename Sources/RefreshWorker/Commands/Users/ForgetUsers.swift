@@ -1,5 +1,5 @@
 import Base
-import Routes
+import Records
 import Storage
 
 extension Command {

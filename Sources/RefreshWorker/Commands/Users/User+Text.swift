@@ -1,33 +1,8 @@
 import Base
-import Routes
 import Storage
 
-/// A user as `users list` and `users show` print it.
+/// A user as `users list` and `users show` print it for people.
 extension User {
-    /// Adds the fields for programs.
-    func write(to line: inout JSONLine) {
-        line.field("user_id", id)
-        line.fieldOrNull("email", email)
-        line.fieldOrNull("email_verified", emailIsVerified)
-        line.fieldOrNull("name", name)
-        line.fieldOrNull("picture", picture)
-        line.fieldOrNull("google_user_id", googleUserID)
-        line.field("is_active", isActive)
-        line.field("created_at", createdAt.iso8601)
-        line.fieldOrNull("last_login", lastLoginAt?.iso8601)
-        line.fieldOrNull("deleted_until", deletedUntil?.iso8601)
-    }
-
-    /// Adds the same fields and the user's grant, as `grants list` prints it.
-    func write(with grant: Grant?, to line: inout JSONLine) {
-        write(to: &line)
-        if let grant {
-            line.object("grant", grant.write)
-        } else {
-            line.null("grant")
-        }
-    }
-
     /// Everything known about the user, for people.
     func lines(with grant: Grant?, at now: Timestamp) -> [String] {
         let deleted = deletedUntil.map { "deleted; the id is refused until \($0.shown(at: now))" }

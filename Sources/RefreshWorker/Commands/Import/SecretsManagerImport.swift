@@ -1,5 +1,5 @@
 import Base
-import Routes
+import Records
 
 /// Imports grants from the secrets of AWS Secrets Manager, as the AWS command line prints them.
 ///

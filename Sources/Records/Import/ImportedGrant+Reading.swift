@@ -1,72 +1,21 @@
 package import Base
-package import Crypto
-internal import Scheduler
+internal import Crypto
 internal import Storage
-
-/// A grant as an import reads it: checked, with tokens that are not yet sealed.
-package struct ImportedGrant: Sendable {
-    package struct AccessToken: Sendable {
-        let secret: Secret
-        let obtainedAt: Timestamp
-        let expiresAt: Timestamp
-        let type: String
-    }
-
-    /// The state that the grant had at its origin.
-    package struct RecordedState: Equatable, Sendable {
-        let state: GrantState
-        let reason: GrantReason
-        /// `nil` if the input does not have it.
-        let since: Timestamp?
-    }
-
-    package let userID: String
-    package var clientID: String
-    var owner: Grant.Owner
-    let scope: String?
-    let refreshToken: Secret?
-    let refreshTokenExpiresAt: Timestamp?
-    let accessToken: AccessToken?
-    let recordedState: RecordedState?
-    /// The time at which the origin obtained the tokens, if known.
-    package var obtainedAt: Timestamp?
-}
-
-extension ImportedGrant {
-    /// A grant of which only the refresh token is known.
-    package init(userID: String, clientID: String, refreshToken: Secret) {
-        self.init(
-            userID: userID,
-            clientID: clientID,
-            owner: Grant.Owner(),
-            scope: nil,
-            refreshToken: refreshToken,
-            refreshTokenExpiresAt: nil,
-            accessToken: nil,
-            recordedState: nil
-        )
-    }
-
-    /// Returns the first due time, with the tokens as they will be stored.
-    func firstDueTime(
-        _ accessToken: Grant.AccessToken?,
-        hasRefreshToken: Bool,
-        id: GrantID,
-        refreshesAtOnce: Bool,
-        at now: Timestamp
-    ) -> Timestamp {
-        // Within the interval of probes, so that many suspended grants are not all probed at once.
-        if recordedState?.state == .suspended { return now + RefreshRules.probeSuspendedAfter * id.phase }
-        // The answer to a refresh names the scopes that the input does not.
-        if refreshesAtOnce || scope == nil && refreshToken != nil { return now }
-        return DuePolicy.due(accessToken: accessToken, hasRefreshToken: hasRefreshToken, phase: id.phase, at: now)
-    }
-}
 
 /// The JSON of a grant: a line of an import or an export, or a secret of AWS Secrets Manager.
 extension ImportedGrant {
     /// The lifetime of a token whose JSON has none: that of Google's access tokens.
     private static let defaultLifetime: Duration = .seconds(3600)
+
+    /// Parses a record of an import's input.
+    package init(
+        reading record: RecordSplitter.Record,
+        clientIDs: [String],
+        userID: String? = nil,
+        at now: Timestamp
+    ) throws(InputError) {
+        try self.init(reading: try record.members(), clientIDs: clientIDs, userID: userID, at: now)
+    }
 
     /// Parses the members of the JSON.
     ///

@@ -3,7 +3,7 @@ import Crypto
 import Storage
 import Testing
 
-@testable import Routes
+@testable import Records
 
 @Suite("Reading a grant's JSON")
 struct ImportedGrantTests {

@@ -1,15 +1,12 @@
-import Base
-import Routes
-
 /// Splits a stream of bytes into its JSON objects, at any size of the stream and of its chunks.
 ///
 /// It accepts one object a line, pretty-printed objects over several lines, and one array around all of them. It finds
 /// only the end of a record and does not validate its text. A broken record ends with its line, or before a line that
 /// cannot belong to it, so that a good record after it is not lost. Memory is bounded by ``maximumRecordLength``.
-struct RecordSplitter {
+package struct RecordSplitter {
     /// A piece of input that should be one record.
-    struct Record: Equatable, Sendable {
-        enum Content: Equatable, Sendable {
+    package struct Record: Equatable, Sendable {
+        package enum Content: Equatable, Sendable {
             case text([UInt8])
             case tooLong
             case tooDeep
@@ -20,11 +17,16 @@ struct RecordSplitter {
         }
 
         /// The number of the line on which the record begins.
-        let line: Int
-        let content: Content
+        package let line: Int
+        package let content: Content
+
+        package init(line: Int, content: Content) {
+            self.line = line
+            self.content = content
+        }
 
         /// The place in messages.
-        var place: String { "line \(line)" }
+        package var place: String { "line \(line)" }
     }
 
     static let maximumRecordLength = 1 << 20
@@ -61,8 +63,10 @@ struct RecordSplitter {
 
     private var records: [Record] = []
 
+    package init() {}
+
     /// Reads the next bytes and returns the records that end in them.
-    mutating func feed(_ chunk: some Sequence<UInt8>) -> [Record] {
+    package mutating func feed(_ chunk: some Sequence<UInt8>) -> [Record] {
         for byte in chunk {
             process(byte)
             if byte == .newline {
@@ -79,7 +83,7 @@ struct RecordSplitter {
     }
 
     /// Ends the input and returns the remaining records.
-    mutating func finish() -> [Record] {
+    package mutating func finish() -> [Record] {
         if position != .start && position != .between { endRecord() }
         if isInArray { records.append(Record(line: line, content: .unclosedArray)) }
         isInArray = false
@@ -246,53 +250,5 @@ extension UInt8 {
             true
         default: false
         }
-    }
-}
-
-extension ImportedGrant {
-    init(
-        reading record: RecordSplitter.Record,
-        clientIDs: [String],
-        userID: String? = nil,
-        at now: Timestamp
-    ) throws(InputError) {
-        try self.init(reading: try record.members(), clientIDs: clientIDs, userID: userID, at: now)
-    }
-}
-
-extension RecordSplitter.Record {
-    /// Returns the members of the record's object.
-    ///
-    /// A DynamoDB row loses its types.
-    func members() throws(InputError) -> [String: JSONValue] {
-        switch content {
-        case .text(let text):
-            let members = try Self.object(in: text, from: line).withoutDynamoDBTypes
-            guard members["Items"]?.array == nil else {
-                throw InputError(
-                    "Items holds many rows in one object; each row must be an object: aws dynamodb scan --query 'Items[]'"
-                )
-            }
-            return members
-        case .tooLong: throw InputError("longer than \(RecordSplitter.maximumRecordLength) bytes; skipped")
-        case .tooDeep: throw InputError("nested too deeply")
-        case .notAnObject: throw InputError("not a JSON object")
-        case .unclosedArray: throw InputError("the input ends inside an array that is not closed")
-        }
-    }
-
-    private static func object(in text: [UInt8], from line: Int) throws(InputError) -> [String: JSONValue] {
-        let value: JSONValue
-        do throws(FormatError) {
-            value = try JSONValue.parse(text)
-        } catch {
-            let before = text.prefix(error.offset ?? 0)
-            let lineBreaks = before.count { $0 == UInt8(ascii: "\n") }
-            let column = before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count
-            let position = lineBreaks == 0 ? "byte \(column + 1)" : "line \(line + lineBreaks), byte \(column + 1)"
-            throw InputError("not JSON: \(error.problem) at \(position)")
-        }
-        guard let members = value.object else { throw InputError("not a JSON object") }
-        return members
     }
 }

@@ -1,5 +1,5 @@
 import Base
-import Routes
+import Records
 import Storage
 
 /// Imports users from a stream of bytes.

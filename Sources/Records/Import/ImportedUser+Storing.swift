@@ -1,9 +1,8 @@
-import Base
-import Routes
-import Storage
+package import Base
+package import Storage
 
 extension ImportedUser {
-    enum Outcome: Equatable, Sendable {
+    package enum Outcome: Equatable, Sendable {
         case stored
         /// The user was known in part, and the missing part was stored.
         case completed
@@ -23,7 +22,7 @@ extension ImportedUser {
     /// Stores the user, or decides to keep the stored one.
     ///
     /// `replaces` is `true` if the record takes precedence over the stored user.
-    func store(
+    package func store(
         in transaction: any StoreTransaction,
         replacing replaces: Bool,
         writes: Bool,

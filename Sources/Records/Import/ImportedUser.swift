@@ -1,13 +1,12 @@
-import Base
-import Routes
-import Storage
+package import Base
+internal import Storage
 
 /// A user as an import reads it.
 ///
 /// A field is `nil` if the record does not have it.
-struct ImportedUser: Equatable, Sendable {
-    let id: String
-    let createdAt: Timestamp?
+package struct ImportedUser: Equatable, Sendable {
+    package let id: String
+    package let createdAt: Timestamp?
     let email: String?
     let emailIsVerified: Bool?
     let name: String?
@@ -16,7 +15,7 @@ struct ImportedUser: Equatable, Sendable {
     let lastLoginAt: Timestamp?
     let isActive: Bool?
 
-    init(members: [String: JSONValue], by map: UserFieldMap, at now: Timestamp) throws(InputError) {
+    package init(members: [String: JSONValue], by map: UserFieldMap, at now: Timestamp) throws(InputError) {
         let fields = RecordFields(members: members, names: map.names)
         guard let id = try fields.identifier("user_id") else {
             throw InputError("\(fields.label("user_id")) is missing; \(map.advice(for: members))")

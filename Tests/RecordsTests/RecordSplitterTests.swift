@@ -1,7 +1,7 @@
 import Base
 import Testing
 
-@testable import RefreshWorker
+@testable import Records
 
 @Suite("Splitting an import into records")
 struct RecordSplitterTests {

@@ -1,0 +1,28 @@
+package import Base
+package import Storage
+
+/// The state of the revocation at Google after a grant has ended here.
+package enum RevocationEnd: String, Sendable {
+    /// Google has revoked the grant, or there was no token to revoke.
+    case done
+    /// A running worker tries again for a day.
+    case pending
+    /// Another stored grant shares the Google account and would end with it.
+    case shared = "not_requested"
+
+    /// The state right after the end, before Google is asked.
+    init(of grant: Grant, isShared: Bool) {
+        self = isShared ? .shared : grant.revocationAskedAt == nil ? .done : .pending
+    }
+
+    /// Adds what the end of a user's grant says.
+    package func write(to line: inout JSONLine, ofUser user: String) {
+        line.field("user_id", user)
+        line.field("revocation", rawValue)
+    }
+}
+
+extension GrantEnding {
+    /// The state of the revocation right after the end.
+    package var plannedEnd: RevocationEnd { RevocationEnd(of: grant, isShared: isShared) }
+}

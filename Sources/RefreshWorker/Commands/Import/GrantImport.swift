@@ -1,0 +1,54 @@
+import Base
+import Records
+
+/// Imports grants from a stream of bytes.
+struct GrantImport: OverlappingImport {
+    /// New grants share their round trips: a local PostgreSQL server stores these in about a tenth of a second.
+    static let batchSize = 1000
+
+    /// The end of a report about a user whose grant stays ended.
+    static let endedGrant =
+        "ended or changed the stored grant: kept, because the input does not have a newer refresh token"
+    /// The same for a user who was deleted.
+    static let deletedUser = "was deleted: not stored until every token that names the user has expired"
+
+    let clientIDs: [String]
+    let writer: ImportedGrantWriter
+    let time: any TimeSource
+    let report: (String) -> Void
+
+    var tally = ImportTally()
+    var splitter = RecordSplitter()
+    var batch: [ImportReading<ImportedGrant>] = []
+    var storing: StoringBatch<ImportedGrant, ImportedGrantWriter.Outcome>?
+
+    func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedGrant>] {
+        let reading = Result { () throws(InputError) in
+            try ImportedGrant(reading: record, clientIDs: clientIDs, at: time.now)
+        }
+        return [(record.place, reading)]
+    }
+
+    func prepare(_ batch: [ImportedGrant]) throws -> @Sendable () async throws -> [ImportedGrantWriter.Outcome] {
+        let prepared = try writer.prepare(batch)
+        return { [writer] in try await writer.store(prepared) }
+    }
+
+    mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, at place: String) {
+        switch outcome {
+        case .stored: tally.stored += 1
+        case .replaced: tally.replaced += 1
+        case .kept:
+            tally.kept += 1
+            report("\(place): user \(DisplayedText(grant.userID)) is stored already: kept")
+        case .keptEnded:
+            tally.kept += 1
+            report("\(place): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
+        case .refused:
+            tally.deletedHere += 1
+            report("\(place): user \(DisplayedText(grant.userID)) \(Self.deletedUser)")
+        }
+    }
+
+    func summary(isDryRun: Bool) -> String { "\(tally.read) read: \(tally.counts(isDryRun: isDryRun))" }
+}
