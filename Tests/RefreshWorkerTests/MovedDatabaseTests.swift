@@ -64,7 +64,7 @@ struct MovedDatabaseTests {
                 #expect(try await context.run(command) == .success, "\(command)")
             }
             #expect(try await context.run(["status", "--json"]) == .soonWithoutTokens)
-            let findings = try await context.statusSnapshot().findings
+            let findings = try await StatusSnapshot.read(in: context).findings
             #expect(findings.map(\.kind) == ["store_moved"])
             #expect(findings.first?.text.contains("/another.sqlite, and can only be read: name the new") == true)
             let checks = try await Doctor(context: context).databaseChecks()

@@ -288,7 +288,7 @@ struct ShowStatusTests {
             let store = try fixture.openStore()
             try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store)
             _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
-            let snapshot = try await fixture.context([(.clientID, "configured")]).statusSnapshot()
+            let snapshot = try await StatusSnapshot.read(in: fixture.context([(.clientID, "configured")]))
             await store.close()
             #expect(snapshot.grants.grants == 3)
             #expect(snapshot.clients.map(\.id) == ["configured"])
@@ -309,7 +309,7 @@ struct ShowStatusTests {
             _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
             store.timeOutCounts()
             let context = try fixture.context([(.clientID, "configured")])
-            let snapshot = try await context.statusSnapshot(from: store)
+            let snapshot = try await context.status(from: store).snapshot()
             #expect(snapshot.workers?.map(\.id) == ["daemon"])
             #expect(snapshot.findings.map(\.kind) == ["counts_timed_out"])
             #expect(ExitCode(snapshot.findings.severity) == .soonWithoutTokens)
@@ -349,9 +349,8 @@ struct ShowStatusTests {
             }
             try await PublishedAlarms.publish(alarms, of: "ended", in: store, at: now)
             // The client id without a grant is still configured, as it is after `grants set-client`.
-            let snapshot = try await fixture.context([(.clientID, "client"), (.clientID, "other")]).statusSnapshot(
-                from: store
-            )
+            let context = try fixture.context([(.clientID, "client"), (.clientID, "other")])
+            let snapshot = try await context.status(from: store).snapshot()
             await store.close()
             #expect(snapshot.findings.filter { $0.kind == "client_unproven" }.map(\.client) == ["client"])
         }
@@ -376,11 +375,11 @@ struct ShowStatusTests {
             }
             try await PublishedAlarms.publish(alarms, of: "first", in: store, at: now)
             _ = try await store.report(WorkerReport(id: "first", keyIDs: [key], sealingKeyID: key))
-            let before = try await fixture.context().statusSnapshot(from: store)
+            let before = try await fixture.context().status(from: store).snapshot()
             #expect(Set(before.findings.map(\.kind)).isSuperset(of: ["key_file_unreadable", "key_ring_refused"]))
             try await store.removeWorker("first")
             _ = try await store.report(WorkerReport(id: "second", keyIDs: [key], sealingKeyID: key))
-            let after = try await fixture.context().statusSnapshot(from: store)
+            let after = try await fixture.context().status(from: store).snapshot()
             await store.close()
             #expect(after.findings.filter { $0.kind.hasPrefix("key_") }.isEmpty)
         }

@@ -79,14 +79,14 @@ struct StartedWorker {
         case .database: return [try names(ending: ".sqlite")]
         case .keyFile: return ["\(worker.vault.ring.current.sealingKeyID)"]
         case .clientID:
-            let status = try await worker.context.statusSnapshot(from: worker.store)
+            let status = try await worker.context.status(from: worker.store).snapshot()
             let clientIDs = [dependencies.clientIDs, reader.clientIDs(), status.clients.map(\.id)]
             return clientIDs.map { $0.joined(separator: " ") }
         case .clientSecretFile:
             let secret = await worker.engine.dispatcher.clientSecrets[configuration.clientIDs[0]]
             return [secret?.secret.reveal() ?? "none"]
         case .serverClientID:
-            let status = try await worker.context.statusSnapshot(from: worker.store)
+            let status = try await worker.context.status(from: worker.store).snapshot()
             return [
                 HTTPListeners.codeExchanges(worker).client()?.id ?? "none", reader.clientIDs().joined(separator: " "),
                 status.clients.map(\.id).joined(separator: " "),

@@ -265,14 +265,14 @@ struct SpillFileTests {
             #expect(try SpillFile.rename(path, to: aside))
             try fixture.write("no ring", to: "elsewhere")
             let blind = try fixture.context([(.keyFile, fixture.path("elsewhere"))])
-            let snapshot = try await blind.statusSnapshot()
+            let snapshot = try await StatusSnapshot.read(in: blind)
             let files = try #require(snapshot.spilledFiles)
             #expect(files.map(\.path) == [aside])
             #expect(files.map(\.isSetAside) == [true])
             #expect(files.map(\.results) == [3])
             #expect(Doctor(context: blind).spillChecks().map(\.severity) == [.warning])
             #expect(try await context.run(["results", "recover", aside]) == .success)
-            #expect(try await context.statusSnapshot().spilledFiles == [])
+            #expect(try await StatusSnapshot.read(in: context).spilledFiles == [])
         }
     }
 

@@ -76,7 +76,7 @@ struct Doctor: Sendable {
     ///
     /// Findings are warnings, because the daemon starts in spite of them.
     func statusChecks(of store: any Store) async throws -> (grants: GrantStatistics?, checks: [Check]) {
-        let snapshot = try await context.statusSnapshot(from: store, includesSlowParts: false)
+        let snapshot = try await context.status(from: store).snapshot(includesSlowParts: false)
         let checks =
             Self.checks(of: snapshot.findings) + Self.eventChecks(of: snapshot)
             + Self.lossChecks(of: snapshot.grants)

@@ -4,6 +4,7 @@ import HTTPClient
 import HTTPServer
 import Routes
 import Scheduler
+import Status
 import Telemetry
 
 /// The routes of each listener, made from the parts of the running worker.
@@ -97,7 +98,7 @@ extension HTTPListeners {
     ) -> MonitoringHandler {
         let context = worker.context
         let loops = worker.loopHeartbeats
-        let store = worker.store
+        let source = context.status(from: worker.store)
         return MonitoringHandler(
             name: context.workerName,
             version: Version.withCommit,
@@ -113,7 +114,7 @@ extension HTTPListeners {
             },
             certificateExpiry: certificateExpiry,
             observe: { process, includesSlowParts in
-                try await context.statusSnapshot(from: store, of: process, includesSlowParts: includesSlowParts)
+                try await source.snapshot(of: process, includesSlowParts: includesSlowParts)
             }
         )
     }
