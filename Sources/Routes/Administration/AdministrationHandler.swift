@@ -2,6 +2,7 @@ internal import Base
 internal import HTTPServer
 internal import Records
 internal import Scheduler
+internal import Status
 internal import Storage
 internal import Telemetry
 

@@ -1,6 +1,7 @@
 package import Base
 package import HTTPServer
 package import Scheduler
+internal import Status
 package import Storage
 
 /// The routes of the internal listener: tokens for services, administration, the state of the process, and the status
@@ -26,9 +27,9 @@ package struct InternalRoutes: Sendable {
     var lookup: UserLookup? {
         guard let vending else { return nil }
         return UserLookup(
-            store: monitoring.database.store,
+            store: monitoring.status.database.store,
             services: vending.services,
-            database: monitoring.database,
+            database: monitoring.status.database,
             log: vending.log
         )
     }
@@ -110,7 +111,7 @@ package struct InternalRoutes: Sendable {
     }
 
     private func status(for request: ServerRequest) async -> ServerResponse {
-        maySeeDetails(request) ? await monitoring.status() : ServiceError.unauthorized.response
+        maySeeDetails(request) ? await monitoring.report() : ServiceError.unauthorized.response
     }
 
     private func metrics() async -> ServerResponse {
@@ -169,7 +170,7 @@ extension InternalRoutes {
                 engine: monitoring.engine,
                 vault: vault,
                 services: services,
-                database: monitoring.database,
+                database: monitoring.status.database,
                 log: monitoring.log,
                 time: monitoring.time,
                 random: random,

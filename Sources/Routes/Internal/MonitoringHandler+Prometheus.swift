@@ -9,13 +9,13 @@ extension MonitoringHandler {
         let clients = await engine.clientStatuses
         let fresh: StatusSnapshot?
         do {
-            fresh = try await lastSnapshot.value()
+            fresh = try await status.newSnapshot()
         } catch {
             // The response shows it: `refresh_worker_store_up` is 0.
             fresh = nil
         }
-        let process = await processStatus()
-        let latest = await latestSnapshot()
+        let process = await status.process()
+        let latest = await status.lastSnapshot()
         let report = PrometheusReport(
             at: time.now,
             version: version,
@@ -28,7 +28,7 @@ extension MonitoringHandler {
             clients: clients,
             commits: await engine.commitDurations,
             notices: fresh?.notices,
-            findings: findings(of: process, snapshot: latest),
+            findings: status.findings(of: process, and: latest),
             certificateExpiresAt: certificateExpiry()
         )
         return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)

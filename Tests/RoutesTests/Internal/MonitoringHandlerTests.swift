@@ -69,13 +69,13 @@ struct MonitoringHandlerTests {
         fixture.endpoint.setFailure(.clientFault(code: "invalid_client"))
         _ = await fixture.send()
         let handler = await monitoring(fixture)
-        let process = await handler.processStatus()
+        let process = await handler.status.process()
         var observed = StatusSnapshot.well
         observed.freeSpace = 0
         for (age, kinds) in [(30, ["disk_nearly_full", "client_fault"]), (31, ["client_fault"])] {
             observed.at = fixture.time.now + .seconds(-age)
-            #expect(handler.findings(of: process, snapshot: observed)?.map(\.kind) == kinds)
-            #expect((handler.findings(of: ProcessStatus(), snapshot: observed) == nil) == (age == 31))
+            #expect(handler.status.findings(of: process, and: observed)?.map(\.kind) == kinds)
+            #expect((handler.status.findings(of: ProcessStatus(), and: observed) == nil) == (age == 31))
         }
     }
 
@@ -105,24 +105,6 @@ struct MonitoringHandlerTests {
         let text = String(decoding: await handler.prometheus().body, as: UTF8.self)
         #expect(text.contains("refresh_worker_store_up 1\n"))
         #expect(!text.contains("refresh_worker_grants"))
-    }
-
-    @Test("Readiness shows the last check without waiting for the database, and only while it is recent")
-    func lastCheck() async throws {
-        let fixture = try VendingFixture()
-        let readiness = DatabaseReadiness(store: fixture.store, time: fixture.time)
-        #expect(readiness.problem == "not_checked" && readiness.sinceLastSuccess == nil)
-        await readiness.check()
-        #expect(readiness.problem == nil && readiness.sinceLastSuccess == .zero)
-        await fixture.store.close()
-        #expect(readiness.problem == nil)
-        // A check that stalls counts as failed once its time is over.
-        fixture.time.advance(by: DatabaseReadiness.interval + DatabaseReadiness.timeout)
-        #expect(readiness.problem == nil)
-        fixture.time.advance(by: .milliseconds(1))
-        #expect(readiness.problem == "no_answer" && readiness.sinceLastSuccess == .milliseconds(5_001))
-        await readiness.check()
-        #expect(readiness.problem == "closed" && readiness.sinceLastSuccess == .milliseconds(5_001))
     }
 
     @Test("Readiness shows the verdict and its concerns, which do not make the worker unready")
@@ -157,12 +139,12 @@ struct MonitoringHandlerTests {
             return observed
         }
         await database.check()
-        let loop = Task { await handler.run() }
-        await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+        let loop = Task { await handler.status.run() }
+        await time.sleepers(atLeast: 1, for: LiveStatus.interval)
         #expect(ParsedResponse(await handler.readiness())["verdict"]?.string == "ok")
         isFailing.withLock { $0 = true }
         time.advance(by: .seconds(150))
-        await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+        await time.sleepers(atLeast: 1, for: LiveStatus.interval)
         await database.check()
         time.advance(by: .seconds(1))
         let response = ParsedResponse(await handler.readiness())
@@ -186,12 +168,12 @@ struct MonitoringHandlerTests {
             if (2...4).contains(reads.withLock { $0 }) { throw StoreError(.busy, "busy") }
             return .of(grants, at: time.now)
         }
-        let loop = Task { await handler.run() }
+        let loop = Task { await handler.status.run() }
         for _ in 0..<6 {
-            await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
-            time.advance(by: MonitoringHandler.interval)
+            await time.sleepers(atLeast: 1, for: LiveStatus.interval)
+            time.advance(by: LiveStatus.interval)
         }
-        await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+        await time.sleepers(atLeast: 1, for: LiveStatus.interval)
         loop.cancel()
         await loop.value
         var bytes = [UInt8](repeating: 0, count: 4096)
@@ -206,10 +188,10 @@ struct MonitoringHandlerTests {
     func status() async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        let report = ParsedResponse(await monitoring(fixture).status())
+        let report = ParsedResponse(await monitoring(fixture).report())
         #expect(report.status == 200 && report["grants"]?["total"]?.integer == 1)
         let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
-        let none = await fixture.monitoring(database: database) { _ in throw StoreError(.busy, "busy") }.status()
+        let none = await fixture.monitoring(database: database) { _ in throw StoreError(.busy, "busy") }.report()
         #expect(none.status == 503)
         #expect(!String(decoding: none.body, as: UTF8.self).contains("busy"))
     }
@@ -232,30 +214,5 @@ struct MonitoringHandlerTests {
             #expect(text.contains("\(line)\n"), "\(line)")
         }
         #expect(!text.contains("u/1"))
-    }
-
-    @Test("A result that was got long ago is not shown")
-    func oldResult() async throws {
-        let time = ManualTime()
-        let cache = CachedResult(time: time) { 7 }
-        #expect(try await cache.value() == 7)
-        time.advance(by: .seconds(599))
-        #expect(await cache.latestValue() == 7)
-        time.advance(by: .seconds(1_200))
-        #expect(await cache.latestValue() == nil)
-    }
-
-    @Test("Grants are counted again after two seconds, not for each request")
-    func cache() async throws {
-        let fixture = try VendingFixture()
-        let (store, time) = (fixture.store, fixture.time)
-        let cache = CachedResult(time: time) { try await store.grantStatistics(at: time.now) }
-        #expect(try await cache.value().grants == 0)
-        try await fixture.add()
-        fixture.time.advance(by: .milliseconds(1_999))
-        #expect(try await cache.value().grants == 0)
-        fixture.time.advance(by: .milliseconds(1))
-        #expect(try await cache.value().grants == 1)
-        #expect(await cache.latestValue()?.grants == 1)
     }
 }

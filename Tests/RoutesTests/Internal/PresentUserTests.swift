@@ -1,3 +1,4 @@
+import Status
 import TestSupport
 import Testing
 

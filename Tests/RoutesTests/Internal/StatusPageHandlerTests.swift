@@ -27,8 +27,8 @@ struct StatusPageHandlerTests {
     ) async -> MonitoringHandler {
         let monitoring = fixture.monitoring(database: database, observe: observe)
         // The background has observed once.
-        let loop = Task { await monitoring.run() }
-        await fixture.time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+        let loop = Task { await monitoring.status.run() }
+        await fixture.time.sleepers(atLeast: 1, for: LiveStatus.interval)
         loop.cancel()
         await loop.value
         return monitoring
@@ -132,7 +132,7 @@ struct StatusPageHandlerTests {
         for _ in 0..<100 { _ = await page.page() }
         #expect(asked.withLock { $0 } == 1)
         try await fixture.add()
-        fixture.time.advance(by: MonitoringHandler.interval)
+        fixture.time.advance(by: LiveStatus.interval)
         await database.check()
         #expect(await page.statusPage().snapshot?.grants.grants == 0)
         try await poll { asked.withLock { $0 } == 2 }
@@ -157,8 +157,8 @@ struct StatusPageHandlerTests {
         fixture.time.advance(by: .seconds(60))
         await database.check()
         async let waiting = page.statusPage()
-        await fixture.time.sleepers(atLeast: 1, for: MonitoringHandler.waitOfPage)
-        fixture.time.advance(by: MonitoringHandler.waitOfPage)
+        await fixture.time.sleepers(atLeast: 1, for: LiveStatus.waitOfPeople)
+        fixture.time.advance(by: LiveStatus.waitOfPeople)
         var contents = await waiting
         #expect(contents.snapshot?.at == first && contents.findings == nil)
         #expect(contents.judgedAt == contents.at, "no judgement is older than five seconds")

@@ -18,21 +18,28 @@ extension VendingFixture {
         stalled: [String] = [],
         observe: @escaping @Sendable (GrantStatistics) async throws -> StatusSnapshot
     ) -> MonitoringHandler {
-        MonitoringHandler(
+        let source = ObservedStatus { [store, time] process in
+            let snapshot = try await observe(try await store.grantStatistics(at: time.now))
+            return snapshot.with(process, at: snapshot.at)
+        }
+        return MonitoringHandler(
             name: "worker",
             version: "1.0",
-            database: database,
+            status: LiveStatus(
+                from: source,
+                database: database,
+                engine: engine,
+                metrics: metrics,
+                diagnostics: log.diagnostics,
+                time: time
+            ),
             engine: engine,
             counters: counters,
             log: log,
             metrics: metrics,
             phase: phase,
             time: time,
-            stalledLoops: { stalled },
-            observe: { [store, time] process, _ in
-                let snapshot = try await observe(try await store.grantStatistics(at: time.now))
-                return snapshot.with(process, at: snapshot.at)
-            }
+            stalledLoops: { stalled }
         )
     }
 

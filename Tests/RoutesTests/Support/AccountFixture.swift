@@ -91,15 +91,21 @@ struct AccountFixture {
         monitoring = MonitoringHandler(
             name: "worker",
             version: "1.0",
-            database: DatabaseReadiness(store: store, time: time),
+            status: LiveStatus(
+                from: ObservedStatus { _ in .well },
+                database: DatabaseReadiness(store: store, time: time),
+                engine: engine,
+                metrics: metrics,
+                diagnostics: log.diagnostics,
+                time: time
+            ),
             engine: engine,
             counters: counters,
             log: log,
             metrics: metrics,
             phase: Shared(.starting),
             time: time,
-            stalledLoops: { [] },
-            observe: { _, _ in .well }
+            stalledLoops: { [] }
         )
         routes = PublicRoutes(
             dependencies,

@@ -1,7 +1,7 @@
 import Base
 import HTTPClient
-import Routes
 import Scheduler
+import Status
 import Storage
 import Telemetry
 
@@ -42,8 +42,8 @@ extension WorkerParts {
             { await engine.run { loopHeartbeats.record(.scan) } },
             monitorHTTP, database.run, keepReserve, cleanUp, compareTally, summarise,
             { await listeners?.internalListener?.certificate?.checkRepeatedly() },
-            { await listeners?.internalListener?.monitoring.run() },
         ]
+        if listeners?.internalListener != nil { services.append(status.run) }
         if let server = store as? PostgresStore {
             // Changes by other workers' apps. The scan would find them too, but later.
             services.append { for await _ in server.changes() { await engine.storeChanged() } }

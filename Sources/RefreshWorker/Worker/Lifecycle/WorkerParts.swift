@@ -1,7 +1,7 @@
 import Base
 import HTTPClient
-import Routes
 import Scheduler
+import Status
 import Storage
 import Telemetry
 
@@ -28,6 +28,7 @@ struct WorkerParts: Sendable {
     /// Delivers notices to the backend, or is `nil` if they are not configured.
     let notices: NoticeDispatcher?
     let database: DatabaseReadiness
+    let status: LiveStatus
     let loopHeartbeats: LoopHeartbeats
     let notifier: SystemdNotifier
     /// `nil` in a pass, and in a daemon until they are opened.
@@ -71,6 +72,14 @@ struct WorkerParts: Sendable {
         )
         notices = try context.openNotices(store: store, log: log)
         database = DatabaseReadiness(store: store, time: context.time)
+        status = LiveStatus(
+            from: context.status(from: store),
+            database: database,
+            engine: engine,
+            metrics: metrics,
+            diagnostics: context.diagnostics,
+            time: context.time
+        )
         loopHeartbeats = LoopHeartbeats(time: context.time)
     }
 

@@ -4,7 +4,6 @@ import HTTPClient
 import HTTPServer
 import Routes
 import Scheduler
-import Status
 import Telemetry
 
 /// The routes of each listener, made from the parts of the running worker.
@@ -98,11 +97,10 @@ extension HTTPListeners {
     ) -> MonitoringHandler {
         let context = worker.context
         let loops = worker.loopHeartbeats
-        let source = context.status(from: worker.store)
         return MonitoringHandler(
             name: context.workerName,
             version: Version.withCommit,
-            database: worker.database,
+            status: worker.status,
             engine: worker.engine,
             counters: worker.counters,
             log: worker.log,
@@ -112,10 +110,7 @@ extension HTTPListeners {
             stalledLoops: {
                 loops.stalled(since: context.time.sinceBoot - maximumIteration).map(\.rawValue)
             },
-            certificateExpiry: certificateExpiry,
-            observe: { process, includesSlowParts in
-                try await source.snapshot(of: process, includesSlowParts: includesSlowParts)
-            }
+            certificateExpiry: certificateExpiry
         )
     }
 }

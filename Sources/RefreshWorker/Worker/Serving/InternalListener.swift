@@ -17,7 +17,6 @@ struct InternalListener: Sendable {
     private let services: ServiceDirectory?
     private let reader: SynchronousGrantReader?
     let certificate: CertificateMonitor?
-    let monitoring: MonitoringHandler
 
     /// Reads the services and the certificate again, and applies neither.
     func readFiles(_ context: CommandContext) throws -> Files {
@@ -142,8 +141,7 @@ extension InternalListener {
                 servers: servers,
                 services: services,
                 reader: reader,
-                certificate: certificate,
-                monitoring: monitoring
+                certificate: certificate
             )
         }
     }

@@ -1,6 +1,6 @@
 import Base
 
-/// A result that is expensive to get, so it is got again at most every two seconds.
+/// A result that is expensive to get, so it is shared for a while.
 actor CachedResult<Value: Sendable> {
     private struct Run {
         let task: Task<Value, any Error>
@@ -13,7 +13,7 @@ actor CachedResult<Value: Sendable> {
         let startedAt: BootInstant
     }
 
-    private let lifetime = MonitoringHandler.interval
+    private let lifetime: Duration
     /// The time after which a result that does not come is not waited for.
     private let maximumRun: Duration = .seconds(30)
     /// The age above which an earlier result is worse than none.
@@ -24,12 +24,13 @@ actor CachedResult<Value: Sendable> {
     private var current: Run?
     private var latest: Latest?
 
-    init(time: any TimeSource, compute: @escaping @Sendable () async throws -> Value) {
+    init(lifetime: Duration, time: any TimeSource, compute: @escaping @Sendable () async throws -> Value) {
+        self.lifetime = lifetime
         self.time = time
         self.compute = compute
     }
 
-    /// Returns the result of the last two seconds, or a new one. Simultaneous callers share it.
+    /// Returns the last result while its lifetime lasts, or a new one. Simultaneous callers share it.
     func value() async throws -> Value {
         try await currentTask().value
     }

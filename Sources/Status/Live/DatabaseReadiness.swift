@@ -11,7 +11,7 @@ package final class DatabaseReadiness: Sendable {
     /// The time limit of one check: a longer one counts as failed.
     static let timeout: Duration = .seconds(3)
 
-    let store: any Store
+    package let store: any Store
     private let time: any TimeSource
     private let state = Mutex(State())
 
@@ -50,7 +50,7 @@ package final class DatabaseReadiness: Sendable {
     }
 
     /// The code of the database's problem, or `nil` if results can be stored.
-    var problem: String? {
+    package var problem: String? {
         let now = time.sinceBoot
         return state.withLock { state in
             if let checkedAt = state.checkedAt, now - checkedAt > Self.interval + Self.timeout { return "no_answer" }
@@ -59,7 +59,7 @@ package final class DatabaseReadiness: Sendable {
     }
 
     /// The time since the last successful check, or `nil` if there was none.
-    var sinceLastSuccess: Duration? {
+    package var sinceLastSuccess: Duration? {
         let now = time.sinceBoot
         guard let lastSuccess = state.withLock(\.lastSuccess) else { return nil }
         return now - lastSuccess
