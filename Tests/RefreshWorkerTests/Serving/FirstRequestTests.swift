@@ -17,7 +17,7 @@ struct FirstRequestTests {
     /// Gives the body a worker that was opened as far as its listeners.
     private func withWorker(
         _ settings: [Setting.Name: String],
-        _ body: (inout WorkerParts, OperatorFixture) async throws -> Void
+        _ body: (inout Worker, OperatorFixture) async throws -> Void
     ) async throws {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)

@@ -16,7 +16,7 @@ import Telemetry
 /// A worker with all of its parts, as a configuration file starts it, and without its loops.
 struct StartedWorker {
     private let root: String
-    let worker: WorkerParts
+    let worker: Worker
     let dependencies: AppRoutes.Dependencies
     let reader: SecurityEventReader
 
@@ -61,7 +61,7 @@ struct StartedWorker {
         try fixture.write(lines.joined().replacing("ROOT", with: fixture.root), to: file)
     }
 
-    private init(_ worker: WorkerParts, root: String) throws {
+    private init(_ worker: Worker, root: String) throws {
         self.root = root
         self.worker = worker
         let tokens = try worker.context.openAppTokens(store: worker.store)

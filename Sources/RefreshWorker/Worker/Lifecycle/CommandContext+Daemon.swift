@@ -24,11 +24,11 @@ extension CommandContext {
 
     /// Opens all parts except the listeners, which answer at once: before them, the key ring must be known to be this
     /// database's, and the other workers must know this one.
-    func openWorker(_ notifier: SystemdNotifier) async throws -> WorkerParts {
+    func openWorker(_ notifier: SystemdNotifier) async throws -> Worker {
         let began = time.sinceBoot
         let vault = try openVault()
         let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
-        let worker = try WorkerParts(self, store: store, vault: vault, notifier: notifier)
+        let worker = try Worker(self, store: store, vault: vault, notifier: notifier)
         try await waitingForDatabase(notifier) { try await worker.heartbeat.report() }
         await worker.engine.daemonBegins(waitingSince: began)
         return worker

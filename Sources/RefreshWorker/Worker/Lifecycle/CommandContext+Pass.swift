@@ -15,14 +15,14 @@ extension CommandContext {
         let limits = PassLimits(from: started, timeToStop: min(configuration.stopDeadline, Self.maximumStop))
         let vault = try openVault()
         let store = try await openStore()
-        let worker = try WorkerParts(self, store: store, vault: vault)
+        let worker = try Worker(self, store: store, vault: vault)
         let engine = worker.engine
         let signals = await SignalStream.start()
         worker.metrics.record(.started(mode: "run_once"))
         try await announcePass(of: worker, in: store)
         await keepReserve(of: worker.spill)
 
-        let running = worker.start(worker.services)
+        let running = worker.start(worker.loops)
         let ending = Task { await stopEarly(engine, at: signals, limits: limits) }
         let outcome: Result<PassSummary, any Error>
         do {
@@ -49,7 +49,7 @@ extension CommandContext {
     }
 
     /// Tells the other processes of the pass, or closes the store.
-    private func announcePass(of worker: WorkerParts, in store: any Store) async throws {
+    private func announcePass(of worker: Worker, in store: any Store) async throws {
         do {
             try await worker.heartbeat.report()
             try await NotedTime.lastPass.record(time.now, in: store)
@@ -146,7 +146,7 @@ private struct PassLimits {
 
     init(from start: BootInstant, timeToStop: Duration) {
         self.timeToStop = timeToStop
-        closing = start + (Self.maximumPass - WorkerParts.timeToClose - .seconds(1))
+        closing = start + (Self.maximumPass - Worker.timeToClose - .seconds(1))
         stopping = closing - timeToStop - RefreshEngine.maximumOverrun
     }
 }

@@ -10,7 +10,7 @@ import Telemetry
 extension HTTPListeners {
     /// Returns the app's routes, Google's security events, and the two probes of a load balancer.
     static func publicRouter(
-        _ worker: WorkerParts,
+        _ worker: Worker,
         lookups: HTTPClient,
         tokens: AppTokens,
         exchanges: CodeExchanges,
@@ -40,7 +40,7 @@ extension HTTPListeners {
     ///
     /// It shares the refreshes' HTTP client and its open connections. A code can be sent on it, because it comes only
     /// with a token that Google has accepted.
-    static func codeExchanges(_ worker: WorkerParts) -> CodeExchanges {
+    static func codeExchanges(_ worker: Worker) -> CodeExchanges {
         let context = worker.context
         return CodeExchanges(
             client: { [engine = worker.engine] in
@@ -56,7 +56,7 @@ extension HTTPListeners {
     }
 
     static func appDependencies(
-        _ worker: WorkerParts,
+        _ worker: Worker,
         lookups: HTTPClient,
         tokens: AppTokens,
         exchanges: CodeExchanges? = nil
@@ -91,7 +91,7 @@ extension HTTPListeners {
     }
 
     static func probes(
-        _ worker: WorkerParts,
+        _ worker: Worker,
         phase: Shared<ServingPhase>,
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil }
     ) -> MonitoringHandler {

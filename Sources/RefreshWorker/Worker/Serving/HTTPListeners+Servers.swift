@@ -80,7 +80,7 @@ extension HTTPListeners {
         _ configuration: HTTPServer.Configuration,
         router: Router,
         refusalHandler: @escaping HTTPServer.RefusalHandler,
-        of worker: WorkerParts
+        of worker: Worker
     ) throws -> HTTPServer {
         let diagnostics = worker.context.diagnostics
         let counters = worker.counters.lifetime

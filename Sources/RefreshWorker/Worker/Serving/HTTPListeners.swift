@@ -19,7 +19,7 @@ struct HTTPListeners: Sendable {
     /// Reads the dependencies and starts listening.
     ///
     /// Until ``phase`` changes, `/readyz` answers that it is not ready.
-    init(_ worker: WorkerParts) throws {
+    init(_ worker: Worker) throws {
         let context = worker.context
         let configuration = context.configuration
         let inherited = try HTTPServer.inheritedSockets(

@@ -51,7 +51,7 @@ extension InternalListener {
         private let reader: SynchronousGrantReader?
         private let certificate: CertificateMonitor?
 
-        init(at locations: [ListenerLocation], of worker: WorkerParts, inherited: [String: Int32]) throws {
+        init(at locations: [ListenerLocation], of worker: Worker, inherited: [String: Int32]) throws {
             let context = worker.context
             services =
                 if context.configuration.servicesFile != nil {
@@ -102,7 +102,7 @@ extension InternalListener {
         }
 
         func start(
-            _ worker: WorkerParts,
+            _ worker: Worker,
             tokens: AppTokens,
             phase: Shared<ServingPhase>
         ) throws -> InternalListener {

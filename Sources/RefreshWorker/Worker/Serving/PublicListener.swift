@@ -28,7 +28,7 @@ extension PublicListener {
 
         init(
             at location: ListenerLocation,
-            of worker: WorkerParts,
+            of worker: Worker,
             tokens: AppTokens,
             phase: Shared<ServingPhase>,
             inherited: [String: Int32]
@@ -58,7 +58,7 @@ extension PublicListener {
             configuration = try HTTPListeners.publicServer(at: address, configuration: context.configuration)
         }
 
-        func start(_ worker: WorkerParts) throws -> PublicListener {
+        func start(_ worker: Worker) throws -> PublicListener {
             let server = try HTTPListeners.open(
                 configuration,
                 router: router,

@@ -5,7 +5,7 @@ import Status
 import Storage
 import Telemetry
 
-extension WorkerParts {
+extension Worker {
     /// The interval at which the HTTP client's thread is checked for the watchdog.
     private static let httpCheckInterval: Duration = .seconds(2)
     private static let reserveInterval: Duration = .seconds(30)
@@ -19,8 +19,8 @@ extension WorkerParts {
     /// A clock that was wrong when the machine started is usually set by then.
     private static let firstForgetting: Duration = .seconds(3600)
 
-    /// The services of every worker, also of a single pass.
-    var services: [BackgroundLoop] {
+    /// The loops of every worker, also of a single pass.
+    var loops: [BackgroundLoop] {
         [
             { await heartbeat.run(by: context.time) { loopHeartbeats.record(.store) } },
             {
@@ -36,25 +36,25 @@ extension WorkerParts {
         ]
     }
 
-    /// The services that a daemon adds.
-    var daemonServices: [BackgroundLoop] {
-        var services: [BackgroundLoop] = [
+    /// The loops that a daemon adds.
+    var daemonLoops: [BackgroundLoop] {
+        var loops: [BackgroundLoop] = [
             { await engine.run { loopHeartbeats.record(.scan) } },
             monitorHTTP, database.run, keepReserve, cleanUp, compareTally, summarise,
             { await listeners?.internalListener?.certificate?.checkRepeatedly() },
         ]
-        if listeners?.internalListener != nil { services.append(status.run) }
+        if listeners?.internalListener != nil { loops.append(status.run) }
         if let server = store as? PostgresStore {
             // Changes by other workers' apps. The scan would find them too, but later.
-            services.append { for await _ in server.changes() { await engine.storeChanged() } }
+            loops.append { for await _ in server.changes() { await engine.storeChanged() } }
         }
         if let notices {
-            services.append { await deliver(notices) }
-            services.append { await announceExpiring(notices) }
+            loops.append { await deliver(notices) }
+            loops.append { await announceExpiring(notices) }
         }
-        if let retention = context.configuration.forgetEndedAfter { services.append { await forget(after: retention) } }
-        if let interval = notifier.watchdogInterval { services.append { await feedWatchdog(interval) } }
-        return services
+        if let retention = context.configuration.forgetEndedAfter { loops.append { await forget(after: retention) } }
+        if let interval = notifier.watchdogInterval { loops.append { await feedWatchdog(interval) } }
+        return loops
     }
 
     /// Keeps disk space reserved for results that the database does not accept.

@@ -5,7 +5,7 @@ import Storage
 import Telemetry
 
 /// The summaries of the metrics log, and what follows from the same counts.
-extension WorkerParts {
+extension Worker {
     /// Raises an alarm for each client id whose Cloud project is in testing, and ends those that were published.
     private func warnOfTesting(_ statistics: GrantStatistics) {
         let projects = statistics.projectsInTesting

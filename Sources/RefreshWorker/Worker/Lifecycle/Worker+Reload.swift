@@ -4,7 +4,7 @@ import Scheduler
 import Telemetry
 
 /// SIGHUP.
-extension WorkerParts {
+extension Worker {
     /// Reopens the metrics log, then applies the configuration and its files as they are now.
     ///
     /// The log is reopened in every case, because a rotated file must be let go even if the configuration has an error.
