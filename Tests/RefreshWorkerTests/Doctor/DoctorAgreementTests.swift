@@ -180,7 +180,7 @@ struct DoctorAgreementTests {
         do {
             try context.configuration.checkServing(environment: context.inputs.environment)
             let notifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
-            var worker = try await context.openWorker(notifier)
+            var worker = try await Daemon(context, notifier: notifier).openWorker()
             try await worker.openListeners()
             _ = await worker.listeners?.drain(within: .zero)
             await worker.listeners?.stop(within: .zero)

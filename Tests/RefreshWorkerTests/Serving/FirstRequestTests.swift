@@ -23,7 +23,8 @@ struct FirstRequestTests {
             _ = try KeyRingFile.generate(path: fixture.keyFile)
             let flags = settings.map { ($0, $1.replacing("ROOT", with: fixture.root)) }
             let quiet: [(Setting.Name, String)] = [(.metricsLog, fixture.path("metrics")), (.logLevel, "error")]
-            var worker = try await fixture.context(flags + quiet).openWorker(notifier)
+            let context = try fixture.context(flags + quiet)
+            var worker = try await Daemon(context, notifier: notifier).openWorker()
             try await body(&worker, fixture)
             await worker.listeners?.stop(within: .zero)
             worker.http.shutDown()
@@ -55,7 +56,9 @@ struct FirstRequestTests {
         try await withWorker([:]) { _, fixture in
             let other = try fixture.context([(.keyFile, fixture.path("other"))])
             _ = try KeyRingFile.generate(path: fixture.path("other"))
-            await #expect(throws: CommandError.self) { _ = try await other.openWorker(notifier) }
+            await #expect(throws: CommandError.self) {
+                _ = try await Daemon(other, notifier: notifier).openWorker()
+            }
         }
     }
 

@@ -32,7 +32,7 @@ struct StartedWorker {
         let inputs = ConfigurationInputs(flags: flags, environment: [:], files: .system)
         let context = CommandContext(configuration: try Configuration(inputs), inputs: inputs)
         let notifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
-        var worker = try await context.openWorker(notifier)
+        var worker = try await Daemon(context, notifier: notifier).openWorker()
         try await worker.openListeners()
         let result: Swift.Result<Result, any Error>
         do {

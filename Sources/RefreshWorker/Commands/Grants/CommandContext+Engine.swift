@@ -22,7 +22,7 @@ extension CommandContext {
         let stop = Task { () -> SignalPolicy.Signal? in
             for await signal in signals.signals {
                 diagnostics.warning("stopping", ["reason": signal.name])
-                report(await engine.stop(within: deadline), in: spill)
+                await engine.stop(within: deadline).report(to: diagnostics, keptIn: spill.path)
                 work.cancel()
                 return signal
             }

@@ -48,11 +48,11 @@ extension Command {
         // The limit of the wait for a database that does not accept the answer.
         let limit = Task {
             try await context.time.sleep(for: .seconds(40))
-            context.report(await engine.stop(within: .zero), in: spill)
+            await engine.stop(within: .zero).report(to: context.diagnostics, keptIn: spill.path)
         }
         defer { limit.cancel() }
         // An answer in flight might be the only copy of a rotated refresh token.
-        let stopDeadline = min(context.configuration.stopDeadline, CommandContext.maximumStop)
+        let stopDeadline = min(context.configuration.stopDeadline, Pass.maximumStop)
         let (result, signal) = await context.untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
             try await heartbeat.report()
             do {

@@ -34,7 +34,7 @@ extension Command {
         ],
         exitCodes: .ofDatabase(.cannotCreate)
     ) { _, context in
-        guard !context.configuration.runsOnce else { return try await context.runPass() }
-        return try await context.runDaemon()
+        guard !context.configuration.runsOnce else { return try await Pass(context).run() }
+        return try await Daemon.run(context)
     }
 }

@@ -1,5 +1,6 @@
 import Base
 import HTTPClient
+import Routes
 import Scheduler
 import Status
 import Storage
@@ -48,7 +49,7 @@ extension Worker {
         await stop(running)
         metrics.record(.stopped(uptime: context.time.sinceBoot - started))
         await writer.finish()
-        context.report(unstored, in: spill)
+        unstored.report(to: context.diagnostics, keptIn: spill.path)
         if let error = reason.error {
             context.diagnostics.error("stopped: the database must not be used any more", ["error": error.message])
             return .configuration

@@ -40,7 +40,7 @@ extension Worker {
     var daemonLoops: [BackgroundLoop] {
         var loops: [BackgroundLoop] = [
             { await engine.run { loopHeartbeats.record(.scan) } },
-            monitorHTTP, database.run, keepReserve, cleanUp, compareTally, summarise,
+            monitorHTTP, database.run, keepReserveRepeatedly, cleanUp, compareTally, summarise,
             { await listeners?.internalListener?.certificate?.checkRepeatedly() },
         ]
         if listeners?.internalListener != nil { loops.append(status.run) }
@@ -58,11 +58,18 @@ extension Worker {
     }
 
     /// Keeps disk space reserved for results that the database does not accept.
-    private func keepReserve() async {
+    private func keepReserveRepeatedly() async {
         await context.time.repeat(every: Self.reserveInterval) {
             guard await !engine.isStoreFailing else { return }
-            await context.keepReserve(of: spill)
+            await keepReserve()
         }
+    }
+
+    /// Reserves the disk space.
+    ///
+    /// A failure does not stop the worker.
+    func keepReserve() async {
+        await context.diagnostics.attempt("reserve") { try await spill.keepReserve() }
     }
 
     /// Reports that the HTTP client's thread is alive when its count of rounds has increased.
@@ -92,7 +99,7 @@ extension Worker {
     /// Removes expired records periodically.
     private func cleanUp() async {
         await context.time.repeat(every: Self.cleanUpInterval) {
-            await context.attempt("clean-up") {
+            await context.diagnostics.attempt("clean-up") {
                 let end = try await store.advanceDeletionClock(by: context.time).now
                 while try await store.removeExpired(by: end, at: context.time.now).mayHaveMore {}
             }
@@ -102,7 +109,7 @@ extension Worker {
     /// Raises an alarm while grants are missing that this program did not remove.
     private func compareTally() async {
         await context.time.repeat(every: Self.tallyInterval) {
-            await context.attempt("tally of grants") {
+            await context.diagnostics.attempt("tally of grants") {
                 if let problem = try await store.grantRowProblem() {
                     log.incident(.rowsLost(problem))
                 } else {
@@ -114,14 +121,14 @@ extension Worker {
 
     private func deliver(_ notices: NoticeDispatcher) async {
         await context.time.repeat(every: .seconds(1)) {
-            await context.attempt("notices") { try await notices.deliverDue() }
+            await context.diagnostics.attempt("notices") { try await notices.deliverDue() }
         }
-        await context.attempt("notices") { try await notices.stop() }
+        await context.diagnostics.attempt("notices") { try await notices.stop() }
     }
 
     private func announceExpiring(_ notices: NoticeDispatcher) async {
         await context.time.repeat(every: Self.expiryInterval) {
-            await context.attempt("expiring tokens") { try await notices.announceExpiring() }
+            await context.diagnostics.attempt("expiring tokens") { try await notices.announceExpiring() }
         }
     }
 

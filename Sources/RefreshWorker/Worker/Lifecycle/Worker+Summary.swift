@@ -22,7 +22,7 @@ extension Worker {
         await context.time.repeat(every: context.configuration.summaryInterval, immediately: false) {
             let current = http.counters
             let now = context.time.now
-            await context.attempt("summary") {
+            await context.diagnostics.attempt("summary") {
                 let statistics = try await store.grantStatistics(at: now)
                 metrics.record(
                     .summary(

@@ -5,54 +5,62 @@ import Storage
 import Telemetry
 
 /// `--run-once`: tries each due grant once, for cron.
-extension CommandContext {
+struct Pass {
     /// The limit of the time to store results at the end, even if a longer stop is configured.
     static let maximumStop: Duration = .seconds(20)
     private static let maximumDelivery: Duration = .seconds(60)
 
-    func runPass() async throws -> ExitCode {
-        let started = time.sinceBoot
-        let limits = PassLimits(from: started, timeToStop: min(configuration.stopDeadline, Self.maximumStop))
-        let vault = try openVault()
-        let store = try await openStore()
-        let worker = try Worker(self, store: store, vault: vault)
+    private let context: CommandContext
+    private let started: BootInstant
+    private let limits: PassLimits
+
+    init(_ context: CommandContext) {
+        self.context = context
+        started = context.time.sinceBoot
+        limits = PassLimits(from: started, timeToStop: min(context.configuration.stopDeadline, Self.maximumStop))
+    }
+
+    func run() async throws -> ExitCode {
+        let vault = try context.openVault()
+        let store = try await context.openStore()
+        let worker = try Worker(context, store: store, vault: vault)
         let engine = worker.engine
         let signals = await SignalStream.start()
         worker.metrics.record(.started(mode: "run_once"))
-        try await announcePass(of: worker, in: store)
-        await keepReserve(of: worker.spill)
+        try await announce(worker, in: store)
+        await worker.keepReserve()
 
         let running = worker.start(worker.loops)
-        let ending = Task { await stopEarly(engine, at: signals, limits: limits) }
+        let ending = Task { await stopEarly(engine, at: signals) }
         let outcome: Result<PassSummary, any Error>
         do {
-            outcome = .success(try await engine.runPass(within: limits.stopping - time.sinceBoot))
+            outcome = .success(try await engine.runPass(within: limits.stopping - context.time.sinceBoot))
         } catch {
             outcome = .failure(error)
         }
-        let timeToStop = min(limits.timeToStop, max(.zero, limits.closing - time.sinceBoot))
+        let timeToStop = min(limits.timeToStop, max(.zero, limits.closing - context.time.sinceBoot))
         let unstored = await engine.stop(within: timeToStop)
-        if let notices = worker.notices { await deliver(notices, within: limits.closing - time.sinceBoot) }
+        if let notices = worker.notices { await deliver(notices, within: limits.closing - context.time.sinceBoot) }
         signals.stop()
         await worker.stop(running)
         ending.cancel()
-        report(unstored, in: worker.spill)
+        unstored.report(to: context.diagnostics, keptIn: worker.spill.path)
         if let error = await ending.value { throw error }
         let summary = try outcome.get()
-        let event = MetricsEvent.runOnce(summary, unstored: unstored, duration: time.sinceBoot - started)
-        if case .file = configuration.metricsLog { worker.metrics.record(event) }
+        let event = MetricsEvent.runOnce(summary, unstored: unstored, duration: context.time.sinceBoot - started)
+        if case .file = context.configuration.metricsLog { worker.metrics.record(event) }
         await worker.writer.finish()
         // The last line of standard output, even if the metrics log is elsewhere.
-        Output.standard.line(event.resultLine(at: time.now, worker: workerName).bytes)
+        Output.standard.line(event.resultLine(at: context.time.now, worker: context.workerName).bytes)
         guard unstored == .none else { return .inputOutput }
         return summary.leavesGrantsDue ? .leftForLater : .success
     }
 
     /// Tells the other processes of the pass, or closes the store.
-    private func announcePass(of worker: Worker, in store: any Store) async throws {
+    private func announce(_ worker: Worker, in store: any Store) async throws {
         do {
             try await worker.heartbeat.report()
-            try await NotedTime.lastPass.record(time.now, in: store)
+            try await NotedTime.lastPass.record(context.time.now, in: store)
         } catch {
             await worker.heartbeat.leave()
             await store.close()
@@ -63,7 +71,7 @@ extension CommandContext {
     /// Stops the engine at a signal, at the end of the time, or at a permanent refusal of the store, which it returns.
     ///
     /// Results in flight are still stored or spilled.
-    private func stopEarly(_ engine: RefreshEngine, at signals: SignalStream, limits: PassLimits) async -> StoreError? {
+    private func stopEarly(_ engine: RefreshEngine, at signals: SignalStream) async -> StoreError? {
         await withTaskGroup(of: StoreError?.self, returning: StoreError?.self) { group in
             group.addTask {
                 for await signal in signals.signals where signal != .hangUp {
@@ -73,7 +81,7 @@ extension CommandContext {
             }
             group.addTask {
                 do {
-                    try await time.sleep(for: limits.stopping - time.sinceBoot)
+                    try await context.time.sleep(for: limits.stopping - context.time.sinceBoot)
                     _ = await engine.stop(within: limits.timeToStop)
                 } catch {
                     // The pass has ended in time.
@@ -91,22 +99,6 @@ extension CommandContext {
         }
     }
 
-    /// Reserves disk space for results.
-    ///
-    /// A failure does not stop the pass.
-    func keepReserve(of spill: ResultSpillFile) async {
-        await attempt("reserve") { try await spill.keepReserve() }
-    }
-
-    /// Runs `body`, and only logs its failure: a later run tries again.
-    func attempt(_ name: StaticString, _ body: () async throws -> Void) async {
-        do {
-            try await body()
-        } catch {
-            diagnostics.debug(name, ["error": "\(error)"])
-        }
-    }
-
     /// Delivers the due notices.
     ///
     /// Those not accepted in time wait for the next pass or a daemon.
@@ -118,35 +110,16 @@ extension CommandContext {
             try await notices.announceExpiring()
             return try await notices.deliverDue()
         }
-        let hasEnded = await time.wait(atMost: span) {
+        let hasEnded = await context.time.wait(atMost: span) {
             do {
                 _ = try await delivery.value
                 try await notices.stop()
             } catch {
-                diagnostics.warning("notices wait for the next pass", ["error": "\(error)"])
+                context.diagnostics.warning("notices wait for the next pass", ["error": "\(error)"])
             }
         }
         guard !hasEnded else { return }
         delivery.cancel()
-        diagnostics.warning("notices wait for the next pass", ["error": "the pass took too long"])
-    }
-}
-
-/// When the parts of a pass end at the latest.
-private struct PassLimits {
-    /// The limit of a pass in every case, because cron starts the next one.
-    private static let maximumPass: Duration = .seconds(300)
-
-    /// The time that the engine has to store results.
-    let timeToStop: Duration
-    /// When the engine stops.
-    let stopping: BootInstant
-    /// When the other parts stop.
-    let closing: BootInstant
-
-    init(from start: BootInstant, timeToStop: Duration) {
-        self.timeToStop = timeToStop
-        closing = start + (Self.maximumPass - Worker.timeToClose - .seconds(1))
-        stopping = closing - timeToStop - RefreshEngine.maximumOverrun
+        context.diagnostics.warning("notices wait for the next pass", ["error": "the pass took too long"])
     }
 }
