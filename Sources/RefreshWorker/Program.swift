@@ -113,9 +113,7 @@ enum Program {
         if let file = configuration.configurationFile {
             reloaded.flags.append(ConfigurationInputs.Flag(name: .config, value: file))
         }
-        var context = CommandContext(configuration: configuration, inputs: reloaded)
-        context.printsJSON = arguments.printsJSON
-        return try await context.run(arguments)
+        return try await arguments.run(in: CommandContext(configuration: configuration, inputs: reloaded))
     }
 
     private static func announce(_ user: ServiceUser, file: String?) {

@@ -1,7 +1,7 @@
 /// A command of the program: its arguments, its help, and what it does.
 ///
 ///     extension Command {
-///         static let showUser = Command(words: ["users", "show"], …) { arguments, context in
+///         static let showUser = Command(words: ["users", "show"], …) { arguments, context, output in
 ///             let id = arguments.operand
 ///             …
 ///         }
@@ -29,7 +29,7 @@ struct Command: Sendable {
     /// For a command that only prints a text, such as `version`: it runs without the configuration.
     var text: (@Sendable (CommandArguments) -> String)?
     /// Does the work. A command that only prints a text has none, nor has a group of subcommands.
-    let run: (@Sendable (CommandArguments, CommandContext) async throws -> ExitCode)?
+    let run: (@Sendable (CommandArguments, CommandContext, CommandOutput) async throws -> ExitCode)?
 
     var isGroup: Bool { run == nil && text == nil }
 

@@ -23,11 +23,11 @@ extension Command {
             """: "once, and when the URL changes"
         ],
         exitCodes: SecurityEventStream.exitCodes
-    ) { arguments, context in
+    ) { arguments, context, output in
         try await context.withEventStream(arguments) { stream in
             let target = try CommandContext.endpoint(arguments.needed("url"))
             try await stream.register(url: target)
-            context.answer("registered: Google posts security events to \(target)") { line in
+            output.answer("registered: Google posts security events to \(target)") { line in
                 line.field("url", "\(target)")
                 line.strings("events", SecurityEvent.EventType.all)
             }
@@ -45,10 +45,10 @@ extension Command {
             "refresh-worker google-events status --service-account-file risc.json": "is the stream enabled?"
         ],
         exitCodes: SecurityEventStream.exitCodes
-    ) { arguments, context in
+    ) { arguments, context, output in
         try await context.withEventStream(arguments) { stream in
             let state = try await stream.state()
-            context.answer(state.text, json: state.write)
+            output.answer(state.text, json: state.write)
         }
     }
 
@@ -74,11 +74,11 @@ extension Command {
             "refresh-worker google-events verify --service-account-file risc.json": "do events arrive?"
         ],
         exitCodes: SecurityEventStream.exitCodes
-    ) { arguments, context in
+    ) { arguments, context, output in
         try await context.withEventStream(arguments) { stream in
             let state = arguments.needed("state")
             try await stream.verify(state: state)
-            context.answer("requested: Google posts a verification event soon, which the metrics log then shows") {
+            output.answer("requested: Google posts a verification event soon, which the metrics log then shows") {
                 $0.field("state", state)
             }
         }

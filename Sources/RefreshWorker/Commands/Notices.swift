@@ -16,7 +16,7 @@ extension Command {
         settings: [.config, .noticeURL, .noticeSecretFile, .caFile, .logLevel],
         examples: ["refresh-worker notices test": "does the backend accept the signature?"],
         exitCodes: [.success, .usage, .peerUnreachable, .internalFailure, .inputOutput, .configuration]
-    ) { _, context in
+    ) { _, context, output in
         guard let endpoint = context.configuration.noticeURL else {
             throw CommandError(.configuration, "--notice-url is needed: it names the receiver")
         }
@@ -39,7 +39,7 @@ extension Command {
             isAccepted = (200...299).contains(status)
             result = "\(isAccepted ? "accepted" : "refused"): status \(status)"
         }
-        context.answer("\(result) after \(milliseconds) ms, for the notice \(id)") { line in
+        output.answer("\(result) after \(milliseconds) ms, for the notice \(id)") { line in
             line.field("notice", id)
             line.field("accepted", isAccepted)
             line.fieldOrNull("status", status)
@@ -74,13 +74,13 @@ extension Command {
                 "after the backend has lost the notices of the last two hours"
         ],
         exitCodes: .ofDatabase()
-    ) { arguments, context in
+    ) { arguments, context, output in
         let start = context.time.now - arguments.seconds("within")
         let count = try await context.withExistingStore(for: .changing) { store in
             try await store.replayNotices(since: start, ofUser: arguments["user"], at: context.time.now)
         }
         let queued = "\(count) \(count == 1 ? "notice is" : "notices are") queued to be posted again"
-        context.answer(count == 0 ? "no notice matches" : queued) { $0.field("queued", count) }
+        output.answer(count == 0 ? "no notice matches" : queued) { $0.field("queued", count) }
         return .success
     }
 }

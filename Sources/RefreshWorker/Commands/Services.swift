@@ -22,13 +22,13 @@ extension Command {
             "refresh-worker services credential --operator jane": "let jane look up users on the status page",
         ],
         exitCodes: [.success, .usage, .badData, .inputOutput]
-    ) { arguments, context in
+    ) { arguments, context, output in
         let service = arguments.operand
         guard let credential = try ServiceCredential(forService: service, isOperator: arguments.has("operator")) else {
             throw CommandError(.badData, "a service's name \(ServiceCredential.nameRule)")
         }
         let secret = credential.secret.reveal()
-        context.answer("credential  \(secret)\nentry       \(credential.entry)") { line in
+        output.answer("credential  \(secret)\nentry       \(credential.entry)") { line in
             line.field("service", service)
             line.field("credential", secret)
             line.object("entry") { credential.writeEntry(to: &$0) }
@@ -51,10 +51,10 @@ extension Command {
         settings: [.config, .servicesFile],
         examples: ["refresh-worker services handle mailer alice": "name alice to the service mailer"],
         exitCodes: [.success, .usage, .badData, .inputOutput, .configuration]
-    ) { arguments, context in
+    ) { arguments, context, output in
         let (service, user) = (arguments.operands[0], arguments.operands[1])
         let handle = try context.handle(of: user, for: service)
-        context.answer(handle) { line in
+        output.answer(handle) { line in
             line.field("service", service)
             line.field("user_id", user)
             line.field("handle", handle)

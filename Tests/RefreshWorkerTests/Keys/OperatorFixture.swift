@@ -112,10 +112,7 @@ struct OperatorFixture: Sendable {
 extension CommandContext {
     /// Runs the command of these arguments.
     func run(_ arguments: [String]) async throws -> ExitCode {
-        let parsed = try Command.program.parse(arguments)
-        var context = self
-        context.printsJSON = parsed.printsJSON
-        return try await context.run(parsed)
+        try await Command.program.parse(arguments).run(in: self)
     }
 }
 

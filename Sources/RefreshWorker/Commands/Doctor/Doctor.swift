@@ -23,13 +23,13 @@ extension Command {
             """: "only what to do",
         ],
         exitCodes: [.success, .usage, .peerUnreachable, .internalFailure, .inputOutput, .configuration]
-    ) { _, context in
-        let isColoured = context.printsColours
+    ) { _, context, output in
+        let isColoured = output.isColoured
         let checks = try await Doctor(context: context).run { check in
             let line = DocumentFolder.current.located(check.line(isColoured: isColoured))
-            if !context.printsJSON { Output.standard.line(line) }
+            if !output.isJSON { Output.standard.line(line) }
         }
-        context.answer(checks.summary) { line in checks.write(to: &line, documents: .current) }
+        output.answer(checks.summary) { line in checks.write(to: &line, documents: .current) }
         return checks.exitCode
     }
 }

@@ -36,7 +36,7 @@ extension Command {
             "pass show google/alice | refresh-worker grants add alice": "from a password store",
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable)
-    ) { arguments, context in
+    ) { arguments, context, output in
         let user = arguments.operand
         let tokenFile = arguments["token-file"]
         let vault = try context.openVault()
@@ -86,7 +86,7 @@ extension Command {
         case .stored, nil: verb = "added"
         }
         let due = stored?.dueAt.map { ", due \($0.distance(from: context.time.now))" } ?? ""
-        context.answer("\(verb) \(DisplayedText(user)): \(stored?.state.rawValue ?? "")\(due)") { line in
+        output.answer("\(verb) \(DisplayedText(user)): \(stored?.state.rawValue ?? "")\(due)") { line in
             line.field("result", verb)
             if let stored { stored.write(to: &line) }
         }

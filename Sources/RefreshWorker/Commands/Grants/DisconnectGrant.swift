@@ -27,7 +27,7 @@ extension Command {
             "refresh-worker grants disconnect alice": "end alice's grant",
         ],
         exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
-    ) { arguments, context in
+    ) { arguments, context, output in
         let user = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
@@ -40,11 +40,11 @@ extension Command {
         }
         let outcome = change.outcome
         guard change.isStored else {
-            context.answer("would \(plan(outcome))") { outcome.plannedEnd.write(to: &$0, ofUser: user) }
+            output.answer("would \(plan(outcome))") { outcome.plannedEnd.write(to: &$0, ofUser: user) }
             return .success
         }
         let (end, code) = try await context.finishRevocation(of: user, isShared: outcome.isShared, in: store)
-        context.answer("disconnected \(DisplayedText(user)) here\(end.clause)") { end.write(to: &$0, ofUser: user) }
+        output.answer("disconnected \(DisplayedText(user)) here\(end.clause)") { end.write(to: &$0, ofUser: user) }
         return code
     }
 }

@@ -23,7 +23,7 @@ extension Command {
                 "encrypt the tokens before they reach the disk"
         ],
         exitCodes: .ofDatabase()
-    ) { arguments, context in
+    ) { arguments, context, _ in
         guard arguments.has("plaintext") else {
             throw CommandError(
                 .usage,

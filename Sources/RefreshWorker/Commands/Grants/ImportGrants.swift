@@ -74,7 +74,7 @@ extension Command {
                 throw arguments.refusal(["--prefix has a meaning only with --from"])
             }
         }
-    ) { arguments, context in
+    ) { arguments, context, output in
         let (replaces, isDryRun) = (arguments.has("replace"), arguments.has("dry-run"))
         let isFromAWS = arguments.has("from")
         let vault = try context.openVault()
@@ -102,7 +102,7 @@ extension Command {
             file: input,
             progress: ImportProgress(of: isFromAWS ? "secrets" : "grants", time: context.time),
             isDryRun: isDryRun,
-            isJSON: context.printsJSON
+            isJSON: output.isJSON
         ) {
             reporting.cancel()
             await reporting.value

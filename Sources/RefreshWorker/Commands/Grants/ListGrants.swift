@@ -52,7 +52,7 @@ extension Command {
             "refresh-worker grants list --email alice@example.com": "the grant of a person who writes to you",
         ],
         exitCodes: .ofDatabase()
-    ) { arguments, context in
+    ) { arguments, context, output in
         let filter = GrantFilter(
             state: arguments["state"].flatMap { GrantState(rawValue: $0) },
             reason: arguments["reason"].map { GrantReason(rawValue: $0) },
@@ -70,7 +70,7 @@ extension Command {
         let time = context.time
         let limit = arguments["limit"].flatMap { Int($0) }
         let count = try await context.withExistingStore(for: .reading) { store in
-            var list = Listing(grantColumns, limit: limit, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
+            var list = Listing(grantColumns, limit: limit, json: output.isJSON ? { $0.write(to: &$1) } : nil)
             guard let order = arguments["sort"].flatMap({ SortedGrants.Order(rawValue: $0) }) else {
                 for try await page in GrantPages(store: store, state: filter.state, email: email) {
                     let now = time.now
@@ -97,7 +97,7 @@ extension Command {
             }
             return list.count
         }
-        if count == 0 && !context.printsJSON {
+        if count == 0 && !output.isJSON {
             let selectsAll = filter == GrantFilter() && email == nil && vault == nil
             Output.error.line(selectsAll ? "no grant is stored" : "no stored grant fits all of these options")
         }

@@ -36,7 +36,7 @@ extension Command {
                 "a token that is valid for five more minutes, not shown on the terminal"
         ],
         exitCodes: .ofDatabase(.unknownUser, .peerUnreachable, .userMustAct, .interrupted, .terminated)
-    ) { arguments, context in
+    ) { arguments, context, output in
         let user = arguments.operand
         let minimumLife = arguments.seconds("min-ttl")
         let vault = try context.openVault()
@@ -81,7 +81,7 @@ extension Command {
             )
         }
         // The token is printed because the operator asked for it.
-        context.answer(token.accessToken.reveal()) { token.write(to: &$0, at: context.time.now) }
+        output.answer(token.accessToken.reveal()) { token.write(to: &$0, at: context.time.now) }
         return .success
     }
 }

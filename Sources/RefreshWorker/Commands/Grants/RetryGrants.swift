@@ -46,11 +46,11 @@ extension Command {
             default: break
             }
         }
-    ) { arguments, context in
+    ) { arguments, context, output in
         guard let user = arguments.operands.first else {
             let state = arguments["state"].flatMap { GrantState(rawValue: $0) }
             let counts = try await retryAll(in: state, ofClient: arguments["client"], by: context)
-            context.answer(sentence(counts)) { write(counts, to: &$0) }
+            output.answer(sentence(counts)) { write(counts, to: &$0) }
             return .success
         }
         let now = context.time.now
@@ -59,8 +59,8 @@ extension Command {
         }
         guard let (grant, result) = outcome else { throw CommandError(VendingError.unknownUser, ofUser: user) }
         let failure = failure(to: result, of: grant)
-        if failure == nil || context.printsJSON {
-            context.answer(sentence([result: 1])) { write([result: 1], to: &$0) }
+        if failure == nil || output.isJSON {
+            output.answer(sentence([result: 1])) { write([result: 1], to: &$0) }
         }
         if let failure { throw failure }
         return .success

@@ -32,7 +32,7 @@ extension Command {
                 throw arguments.refusal(["--from and --to are the same client id"])
             }
         }
-    ) { arguments, context in
+    ) { arguments, context, output in
         let (former, clientID) = (arguments.needed("from"), arguments.needed("to"))
         guard context.configuration.allClientIDs.contains(clientID) else {
             let known = context.configuration.allClientIDs.map { "\(DisplayedText($0))" }.joined(separator: ", ")
@@ -62,7 +62,7 @@ extension Command {
             text +=
                 "; \(inFlight) \(inFlight == 1 ? "is" : "are") being refreshed at this moment: run the command again"
         }
-        context.answer(text) { line in
+        output.answer(text) { line in
             line.field("moved", moved)
             line.field("due", due)
             line.field("in_flight", inFlight)

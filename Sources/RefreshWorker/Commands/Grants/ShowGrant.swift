@@ -14,7 +14,7 @@ extension Command {
         settings: [.config, .database, .keyFile, .logLevel],
         examples: ["refresh-worker grants show alice": "what happened to alice's grant"],
         exitCodes: .ofDatabase(.unknownUser)
-    ) { arguments, context in
+    ) { arguments, context, output in
         let user = arguments.operand
         // One more than is shown, to know if there are more.
         let stored = try await context.readGrant(of: user, eventsAtMost: Grant.maximumEvents + 1)
@@ -23,9 +23,9 @@ extension Command {
             with: stored.history,
             waiting: stored.wait,
             at: now,
-            isColoured: context.printsColours
+            isColoured: output.isColoured
         )
-        context.answer(lines.joined(separator: "\n")) { line in
+        output.answer(lines.joined(separator: "\n")) { line in
             stored.grant.writeWithWarnings(to: &line, at: now)
         }
         return .success

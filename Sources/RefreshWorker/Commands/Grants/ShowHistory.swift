@@ -16,11 +16,11 @@ extension Command {
         settings: [.config, .database, .logLevel],
         examples: ["refresh-worker grants history alice": "since when is alice disconnected, and why?"],
         exitCodes: .ofDatabase(.unknownUser)
-    ) { arguments, context in
+    ) { arguments, context, output in
         let user = arguments.operand
         let history = try await context.readGrant(of: user, eventsAtMost: Retention.eventsPerGrant + 1).history
-        for event in history { context.answer(event.line, json: event.write) }
-        if history.isEmpty && !context.printsJSON {
+        for event in history { output.answer(event.line, json: event.write) }
+        if history.isEmpty && !output.isJSON {
             Output.error.line("the grant of user \(DisplayedText(user)) has no history yet")
         }
         return .success

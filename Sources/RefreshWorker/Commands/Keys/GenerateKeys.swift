@@ -20,7 +20,7 @@ extension Command {
             "refresh-worker keys generate": "once, before the worker's first start"
         ],
         exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .configuration]
-    ) { arguments, context in
+    ) { arguments, context, output in
         let path = context.configuration.keyFile
         // After a final loss the ring is made nevertheless.
         if !arguments.has("lost"), !context.inputs.files.exists(path) { try await refuseIfTokensAreSealed(context) }
@@ -35,7 +35,7 @@ extension Command {
             Back this file up now, in a safe place apart from copies of the database: without it no stored token can \
             be opened, and every user must sign in again.
             """
-        context.answer(text) { line in
+        output.answer(text) { line in
             line.field("file", path)
             line.field("key", id.description)
         }

@@ -12,7 +12,7 @@ extension Command {
         settings: [.config, .database, .keyFile, .logLevel],
         examples: ["refresh-worker keys list": "is the old key still in use?"],
         exitCodes: .ofDatabase()
-    ) { _, context in
+    ) { _, context, output in
         let keys = KeyRingSummary(try context.openVault().ring.current)
         let keysInUse: [KeyID: Int]?
         if let store = try await context.openStoreIfThere(for: .reading) {
@@ -20,7 +20,7 @@ extension Command {
         } else {
             keysInUse = nil
         }
-        let lines = context.printsJSON ? keys.json(keysInUse).map(\.text) : keys.lines(keysInUse)
+        let lines = output.isJSON ? keys.json(keysInUse).map(\.text) : keys.lines(keysInUse)
         lines.forEach { Output.standard.line($0) }
         if keysInUse == nil {
             Output.error.line("there is no database \(context.configuration.database) yet, so nothing is sealed")

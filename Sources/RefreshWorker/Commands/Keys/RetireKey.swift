@@ -21,7 +21,7 @@ extension Command {
         settings: [.config, .database, .keyFile, .logLevel],
         examples: ["refresh-worker keys retire 7f3a91c2": "after keys rotate has finished"],
         exitCodes: .ofDatabase(.badData)
-    ) { arguments, context in
+    ) { arguments, context, output in
         let text = arguments.operand
         let isLost = arguments.has("lost")
         guard let id = KeyID(text) else {
@@ -57,7 +57,7 @@ extension Command {
             try await CommandContext.remove(id, from: path, ring: ring, store: store)
             return .removed
         }
-        context.answer(outcome.text(of: id, in: path)) { outcome.write(id, in: path, to: &$0) }
+        output.answer(outcome.text(of: id, in: path)) { outcome.write(id, in: path, to: &$0) }
         return .success
     }
 

@@ -20,7 +20,7 @@ extension Command {
                 "once a year, or after a person who knew the key has left"
         ],
         exitCodes: .ofDatabase()
-    ) { _, context in
+    ) { _, context, output in
         let vault = try context.openVault()
         let signals = await SignalStream.start()
         // The rotation reads it between batches.
@@ -33,7 +33,7 @@ extension Command {
             listener.cancel()
         }
         let outcome = try await context.withExistingStore(for: .changing) { store in
-            let outcome = try await rotate(store: store, vault: vault, until: stop, in: context)
+            let outcome = try await rotate(store: store, vault: vault, until: stop, in: context, printingTo: output)
             for key in outcome?.removable ?? [] {
                 try await CommandContext.remove(
                     key,
@@ -50,7 +50,7 @@ extension Command {
                 "stopped; completed steps are kept. Run refresh-worker keys rotate again: it continues from here"
             )
         }
-        context.answer(outcome.lines.joined(separator: "\n"), json: outcome.write)
+        output.answer(outcome.lines.joined(separator: "\n"), json: outcome.write)
         outcome.warnings.forEach { Output.error.line($0) }
         guard outcome.remainingTokens == 0 else { throw CommandError(remaining: outcome) }
         return .success
@@ -60,7 +60,8 @@ extension Command {
         store: any Store,
         vault: TokenVault,
         until stop: Shared<Bool>,
-        in context: CommandContext
+        in context: CommandContext,
+        printingTo output: CommandOutput
     ) async throws -> KeyRotation.Outcome? {
         let heartbeat = context.heartbeat(in: store, of: vault)
         let progress = TerminalProgress()
@@ -77,7 +78,7 @@ extension Command {
                     progress.show(event.sentence)
                 } else {
                     progress.clear()
-                    (context.printsJSON ? Output.error : Output.standard).line(event.sentence)
+                    (output.isJSON ? Output.error : Output.standard).line(event.sentence)
                 }
             }
         )

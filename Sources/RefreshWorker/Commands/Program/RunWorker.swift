@@ -33,7 +33,7 @@ extension Command {
             "refresh-worker grants import --help": "learn about one command",
         ],
         exitCodes: .ofDatabase(.cannotCreate)
-    ) { _, context in
+    ) { _, context, _ in
         guard !context.configuration.runsOnce else { return try await Pass(context).run() }
         return try await Daemon.run(context)
     }

@@ -30,11 +30,11 @@ extension Command {
             "refresh-worker status --watch": "during an upgrade or an outage",
         ],
         exitCodes: [.success, .lookTomorrow, .cannotTell, .soonWithoutTokens, .withoutTokens, .usage, .configuration]
-    ) { arguments, context in
+    ) { arguments, context, output in
         do {
-            if arguments.has("watch") { return try await StatusWatch.run(in: context) }
+            if arguments.has("watch") { return try await StatusWatch.run(in: context, printingTo: output) }
             let snapshot = try await StatusSnapshot.read(in: context)
-            let text = context.printsJSON ? snapshot.json.text + "\n" : snapshot.text
+            let text = output.isJSON ? snapshot.json.text + "\n" : snapshot.text
             Output.standard.write(DocumentFolder.current.located(text))
             return ExitCode(snapshot.findings.severity)
         } catch {

@@ -10,20 +10,22 @@ struct StatusWatch {
     private static let interval: Duration = .seconds(2)
 
     private let context: CommandContext
+    private let output: CommandOutput
     private let redraws: Bool
     /// `nil` at the start and after a problem: then every fact counts as changed.
     private var former: StatusSnapshot?
     private var problem: String?
 
-    private init(_ context: CommandContext) {
+    private init(_ context: CommandContext, printingTo output: CommandOutput) {
         self.context = context
-        redraws = Output.standard.isTerminal && !context.printsJSON
+        self.output = output
+        redraws = Output.standard.isTerminal && !output.isJSON
     }
 
-    static func run(in context: CommandContext) async throws -> ExitCode {
+    static func run(in context: CommandContext, printingTo output: CommandOutput) async throws -> ExitCode {
         try await context.withExistingStore(for: .reading) { store in
             let source = context.status(from: store)
-            var watch = StatusWatch(context)
+            var watch = StatusWatch(context, printingTo: output)
             while true {
                 do {
                     watch.show(try await source.snapshot())
@@ -40,7 +42,7 @@ struct StatusWatch {
             Output.standard.write(DocumentFolder.current.located(snapshot.text).redrawn)
         } else {
             let changes = snapshot.changes(since: former)
-            for line in snapshot.lines(of: changes, asJSON: context.printsJSON) {
+            for line in snapshot.lines(of: changes, asJSON: output.isJSON) {
                 Output.standard.line(DocumentFolder.current.located(line))
             }
         }

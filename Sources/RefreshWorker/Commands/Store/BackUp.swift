@@ -40,7 +40,7 @@ extension Command {
                 throw arguments.refusal(["--with-secrets needs --archive: a copy of the database has no other files"])
             }
         }
-    ) { arguments, context in
+    ) { arguments, context, output in
         let now = context.time.now
         let isArchive = arguments.has("archive")
         let ending = isArchive ? ".tar" : ".sqlite"
@@ -84,7 +84,7 @@ extension Command {
             text.append("A restore also needs, from copies in another place: \(missing.joined(separator: ", "))")
         }
         if !removed.isEmpty { text.append("removed \(removed.joined(separator: ", "))") }
-        context.answer(text.joined(separator: "\n")) { line in
+        output.answer(text.joined(separator: "\n")) { line in
             line.field("file", file)
             line.field("bytes", bytes)
             line.strings("files", [database] + files)

@@ -44,7 +44,7 @@ extension Command {
             "refresh-worker store copy --from postgres:///grants --to ./grants.sqlite": "and back",
         ],
         exitCodes: .ofDatabase(.badData, .cannotCreate)
-    ) { arguments, context in
+    ) { arguments, context, output in
         let source = try location("from", in: arguments, context: context)
         let target = try location("to", in: arguments, context: context)
         guard source != target else {
@@ -72,7 +72,7 @@ extension Command {
                 )
             }
         }
-        context.answer(summary.text(from: source, to: target)) { summary.write(from: source, to: target, into: &$0) }
+        output.answer(summary.text(from: source, to: target)) { summary.write(from: source, to: target, into: &$0) }
         return .success
     }
 

@@ -22,7 +22,7 @@ extension Command {
             """: "after the database was moved while a worker was suspended"
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable)
-    ) { arguments, context in
+    ) { arguments, context, output in
         let path = arguments.operand
         guard context.inputs.files.exists(path) else {
             throw CommandError(.inputUnreadable, "\(path) does not exist, or cannot be reached")
@@ -31,7 +31,7 @@ extension Command {
         let store = try await context.openExistingStore(for: .changing)
         /// The numbers are unknown if the opening of the database has stored the results.
         func answer(_ text: String, summary: ResultRecovery? = nil) {
-            context.answer(text) { line in
+            output.answer(text) { line in
                 line.field("file", path)
                 line.fieldOrNull("stored", summary?.stored)
                 line.fieldOrNull("outdated", summary?.outdated)

@@ -21,7 +21,7 @@ extension Command {
             "refresh-worker restore /var/lib/refresh-worker/backup.tar": "after the worker was stopped"
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable, .cannotCreate, .peerUnreachable)
-    ) { arguments, context in
+    ) { arguments, context, _ in
         guard let database = context.configuration.database.file else {
             throw CommandError(
                 .configuration,
@@ -35,7 +35,7 @@ extension Command {
         // The configuration of the backup.
         let restored = CommandContext(configuration: try Configuration(context.inputs), inputs: context.inputs)
         for line in restored.missingFiles { Output.standard.line(line) }
-        return try await restored.run(CommandArguments(command: .runDoctor))
+        return try await CommandArguments(command: .runDoctor).run(in: restored)
     }
 }
 

@@ -20,7 +20,7 @@ extension Command {
         settings: [.config, .database, .logLevel],
         examples: ["refresh-worker store clock --clock-is-right": "the clock is right: delete by it"],
         exitCodes: .ofDatabase()
-    ) { arguments, context in
+    ) { arguments, context, output in
         let isConfirmed = arguments.has("clock-is-right")
         let clock = try await context.withExistingStore(for: isConfirmed ? .changing : .reading) { store in
             if isConfirmed {
@@ -31,7 +31,7 @@ extension Command {
         }
         let now = context.time.now
         let lag = clock.lag.wholeMilliseconds > 0 ? ", \(clock.lag.inTwoUnits) behind the wall clock" : ""
-        context.answer(
+        output.answer(
             """
             wall clock       \(now.iso8601Seconds)
             deletions go by  \(clock.now.iso8601Seconds)\(lag)

@@ -28,7 +28,7 @@ extension Command {
             "refresh-worker users delete alice": "delete alice at alice's request",
         ],
         exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
-    ) { arguments, context in
+    ) { arguments, context, output in
         let id = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
@@ -43,12 +43,12 @@ extension Command {
         }
         let outcome = change.outcome
         guard change.isStored else {
-            context.answer("would \(plan(outcome))") { outcome.write(to: &$0, ofUser: id, outcome.plannedEnd) }
+            output.answer("would \(plan(outcome))") { outcome.write(to: &$0, ofUser: id, outcome.plannedEnd) }
             return .success
         }
         func print(_ end: RevocationEnd?) {
             let grant = end.map { "the grant is disconnected here\($0.clause)" } ?? "there was no grant"
-            context.answer("deleted user \(DisplayedText(id)) and \(sessions(outcome)); \(grant)") { line in
+            output.answer("deleted user \(DisplayedText(id)) and \(sessions(outcome)); \(grant)") { line in
                 outcome.write(to: &line, ofUser: id, end)
             }
         }

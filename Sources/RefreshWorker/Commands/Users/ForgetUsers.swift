@@ -18,7 +18,7 @@ extension Command {
         settings: [.config, .database, .forgetEndedAfter, .logLevel],
         examples: ["refresh-worker users forget --forget-ended-after 365 --dry-run": "who would be forgotten?"],
         exitCodes: .ofDatabase()
-    ) { arguments, context in
+    ) { arguments, context, output in
         guard let retention = context.configuration.forgetEndedAfter else {
             throw arguments.refusal(["'users forget' needs --forget-ended-after"])
         }
@@ -32,13 +32,13 @@ extension Command {
                     try await store.advanceDeletionClock(by: context.time)
                 }
             if let warning = clock.warning { Output.error.line(warning) }
-            var list = Listing(forgottenColumns, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
+            var list = Listing(forgottenColumns, json: output.isJSON ? { $0.write(to: &$1) } : nil)
             try await store.forgetGrants(endedBefore: clock.now - retention, isDryRun: isDryRun, at: now) { page in
                 _ = try await list.print(page, at: now)
             }
             return list.count
         }
-        if !context.printsJSON {
+        if !output.isJSON {
             Output.error.line("\(isDryRun ? "would forget" : "forgot") \(count.counted("user"))")
         }
         return .success

@@ -58,7 +58,7 @@ extension Command {
                 throw arguments.refusal(["--map: \(error.message)"])
             }
         }
-    ) { arguments, context in
+    ) { arguments, context, output in
         let isDryRun = arguments.has("dry-run")
         let map = try UserFieldMap(reading: arguments["map"])
         let input = try InputFile(path: arguments.operand)
@@ -67,7 +67,7 @@ extension Command {
             file: input,
             progress: ImportProgress(of: "users", time: context.time),
             isDryRun: isDryRun,
-            isJSON: context.printsJSON,
+            isJSON: output.isJSON,
             close: { await store?.close() }
         )
         return try await run.perform(

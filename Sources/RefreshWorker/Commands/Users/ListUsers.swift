@@ -30,10 +30,10 @@ extension Command {
                 "the users whose e-mail address is not verified",
         ],
         exitCodes: .ofDatabase()
-    ) { arguments, context in
+    ) { arguments, context, output in
         let (state, email, limit) = (arguments["state"], arguments["email"], arguments["limit"].flatMap { Int($0) })
         let count = try await context.withExistingStore(for: .reading) { store in
-            var list = Listing(userColumns, limit: limit, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
+            var list = Listing(userColumns, limit: limit, json: output.isJSON ? { $0.write(to: &$1) } : nil)
             var last: String?
             while true {
                 let page =
@@ -48,7 +48,7 @@ extension Command {
                 guard wantsMore, last != nil, email == nil else { return list.count }
             }
         }
-        if count == 0 && !context.printsJSON {
+        if count == 0 && !output.isJSON {
             let selectsAll = state == nil && email == nil
             Output.error.line(selectsAll ? "no user is stored" : "no stored user fits all of these options")
         }

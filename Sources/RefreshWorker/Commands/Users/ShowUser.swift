@@ -13,14 +13,14 @@ extension Command {
         settings: [.config, .database, .logLevel],
         examples: ["refresh-worker users show alice": "who is alice?"],
         exitCodes: .ofDatabase(.unknownUser)
-    ) { arguments, context in
+    ) { arguments, context, output in
         let id = arguments.operand
         let (user, grant) = try await context.withExistingStore(for: .reading) { store in
             guard let user = try await store.user(id) else { throw CommandError(unknownUser: id) }
             return (user, try await store.grant(ofUser: id))
         }
         let lines = user.lines(with: grant, at: context.time.now)
-        context.answer(lines.joined(separator: "\n")) { user.write(with: grant, to: &$0) }
+        output.answer(lines.joined(separator: "\n")) { user.write(with: grant, to: &$0) }
         return .success
     }
 }

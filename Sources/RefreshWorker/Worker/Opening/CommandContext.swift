@@ -21,8 +21,6 @@ struct CommandContext: Sendable {
     let diagnostics: DiagnosticLog
     /// The name of this process in leases, in its report to other workers, and in log lines.
     let workerName: String
-    /// `true` if `--json` asks a command to print its result as JSON.
-    var printsJSON = false
 
     /// `time` replaces the clock of the database, in tests.
     init(configuration: Configuration, inputs: ConfigurationInputs, time: (any TimeSource)? = nil) {
