@@ -11,7 +11,7 @@ extension CommandArguments {
         do {
             return try await run(self, context, output)
         } catch let error as StoreError {
-            throw await CommandContext.confirmed(error)
+            throw await error.confirmed
         }
     }
 }

@@ -165,7 +165,7 @@ extension CommandContext {
     /// A file that only root can read goes through standard input.
     private static func readServiceAccount(_ path: String) throws -> Secret {
         let flag = "--service-account-file"
-        guard path == "-" else { return try readPrivate(path, for: flag, unreadable: .inputUnreadable) }
+        guard path == "-" else { return try Secret.read(privateFile: path, for: flag, unreadable: .inputUnreadable) }
         do throws(FileError) {
             return try Secret.read(descriptor: 0)
         } catch {

@@ -180,7 +180,7 @@ struct KeyRingMonitorTests {
             let context = try fixture.context()
             let failure = CommandError(.inputOutput, "the disk is full")
             await #expect(throws: failure) {
-                try await context.withHeartbeat(in: store, of: vault) {
+                try await WorkerHeartbeat(of: context, in: store, vault: vault).reporting {
                     #expect(try await store.liveWorkers().count == 1)
                     throw failure
                 }

@@ -55,7 +55,7 @@ extension Doctor {
     private var tokenProbes: [Probe] {
         var secrets: [String: Secret] = [:]
         do throws(CommandError) {
-            secrets = try CommandContext.clientSecrets(of: configuration).secrets
+            secrets = try ClientSecretFile.read(for: configuration).secrets
         } catch {
             // The check of the client secret reports it.
         }

@@ -82,7 +82,7 @@ extension Doctor {
     private var clientSecret: Check? {
         guard let path = configuration.clientSecretFile else { return nil }
         return check("client secret") {
-            let file = try CommandContext.clientSecrets(of: configuration)
+            let file = try ClientSecretFile.read(for: configuration)
             if let warning = file.warning { return .warning("\(path) \(warning)") }
             let count = file.secrets.count
             return .ok(

@@ -72,7 +72,7 @@ extension Command {
             existing: .replace,
             refreshesAtOnce: true
         )
-        let (outcome, stored) = try await context.withHeartbeat(in: store, of: vault) {
+        let (outcome, stored) = try await WorkerHeartbeat(of: context, in: store, vault: vault).reporting {
             (try await writer.store([added]), try await store.grant(ofUser: user))
         }
         let verb: String

@@ -51,7 +51,7 @@ extension CommandContext {
                 time: time
             ),
             spill: spill,
-            clientSecrets: try Self.clientSecrets(of: configuration)
+            clientSecrets: try ClientSecretFile.read(for: configuration)
         )
     }
 }

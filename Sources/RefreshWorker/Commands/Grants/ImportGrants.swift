@@ -80,7 +80,7 @@ extension Command {
         let vault = try context.openVault()
         let input = try InputFile(path: arguments.operand)
         let store = try await context.openStore(forDryRun: isDryRun)
-        let heartbeat = store.map { context.heartbeat(in: $0, of: vault) }
+        let heartbeat = store.map { WorkerHeartbeat(of: context, in: $0, vault: vault) }
         do {
             try await heartbeat?.report()
         } catch {

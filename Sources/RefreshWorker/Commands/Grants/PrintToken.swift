@@ -44,7 +44,7 @@ extension Command {
         let http = try context.openHTTP()
         let spill = context.openSpill(vault: vault)
         let engine = try context.openQuietEngine(store: store, vault: vault, http: http, spill: spill)
-        let heartbeat = context.heartbeat(in: store, of: vault)
+        let heartbeat = WorkerHeartbeat(of: context, in: store, vault: vault)
         // The limit of the wait for a database that does not accept the answer.
         let limit = Task {
             try await context.time.sleep(for: .seconds(40))

@@ -18,7 +18,7 @@ struct ImportRun {
         do {
             try await feed(&records)
         } catch let error as StoreError {
-            failure = CommandError(await CommandContext.confirmed(error))
+            failure = CommandError(await error.confirmed)
         } catch {
             failure = CommandError(error)
         }

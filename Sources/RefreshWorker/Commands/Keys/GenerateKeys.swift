@@ -46,7 +46,7 @@ extension Command {
         let keysInUse: [KeyID: Int]
         do {
             guard let store = try await context.openStoreIfThere(for: .reading) else { return }
-            keysInUse = try await CommandContext.using(store) { try await store.keysInUse() }
+            keysInUse = try await store.closing { try await store.keysInUse() }
         } catch {
             // A ring can be made before the server of the database is up. The worker checks it at its start.
             context.diagnostics.warning(

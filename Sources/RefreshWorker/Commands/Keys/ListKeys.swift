@@ -16,7 +16,7 @@ extension Command {
         let keys = KeyRingSummary(try context.openVault().ring.current)
         let keysInUse: [KeyID: Int]?
         if let store = try await context.openStoreIfThere(for: .reading) {
-            keysInUse = try await CommandContext.using(store) { try await store.keysInUse() }
+            keysInUse = try await store.closing { try await store.keysInUse() }
         } else {
             keysInUse = nil
         }

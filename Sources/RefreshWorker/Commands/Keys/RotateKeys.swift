@@ -63,7 +63,7 @@ extension Command {
         in context: CommandContext,
         printingTo output: CommandOutput
     ) async throws -> KeyRotation.Outcome? {
-        let heartbeat = context.heartbeat(in: store, of: vault)
+        let heartbeat = WorkerHeartbeat(of: context, in: store, vault: vault)
         let progress = TerminalProgress()
         let rotation = KeyRotation(
             keyFile: context.configuration.keyFile,

@@ -143,7 +143,7 @@ extension CommandContext {
     fileprivate func copyDatabase(_ database: String, to file: String) async throws {
         let progress = TerminalProgress()
         let store = try await openFile(database, time: time)
-        try await Self.using(store) {
+        try await store.closing {
             // The results of a spill file hold tokens that are newer than those in the database.
             if try await store.movedTo == nil {
                 try await recoverResults(into: store, of: .file(database), use: .changing)

@@ -50,21 +50,21 @@ extension Command {
         guard source != target else {
             throw CommandError(.usage, "--from and --to name the same database; name the one to copy to with --to")
         }
-        guard let from = try await context.open(source, time: CommandContext.clock(of: source), makesTables: false)
+        guard let from = try await context.open(source, time: source.clock, makesTables: false)
         else {
             throw CommandError(missing: source)
         }
-        let summary = try await CommandContext.using(from) {
+        let summary = try await from.closing {
             if try await from.isReceiving { throw CommandError(unfinished: source) }
             // Spilled results of the source are stored there while it is still in use.
             if try await from.movedTo == nil {
                 try await context.recoverResults(into: from, of: source, use: .changing)
             }
-            guard let to = try await context.open(target, time: CommandContext.clock(of: target), makesTables: true)
+            guard let to = try await context.open(target, time: target.clock, makesTables: true)
             else {
                 preconditionFailure("a database that can be created is never missing")
             }
-            return try await CommandContext.using(to) {
+            return try await to.closing {
                 try await copy(
                     from: CopySide(store: from, location: source),
                     to: CopySide(store: to, location: target),

@@ -38,7 +38,7 @@ extension Command {
                 line.fieldOrNull("unknown", summary?.unknown)
             }
         }
-        return try await CommandContext.using(store) {
+        return try await store.closing {
             guard context.inputs.files.exists(path) else {
                 answer("everything in \(path) was stored when the database was opened")
                 return .success

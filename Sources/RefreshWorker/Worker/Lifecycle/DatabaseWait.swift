@@ -31,7 +31,7 @@ struct DatabaseWait {
             do {
                 return try await body()
             } catch let error as StoreError {
-                let error = await CommandContext.confirmed(error)
+                let error = await error.confirmed
                 guard isWorthWaiting(error, since: began) else { throw error }
                 if availability.failed(with: error.code) {
                     context.diagnostics.error("waiting for the database", ["error": error.message])

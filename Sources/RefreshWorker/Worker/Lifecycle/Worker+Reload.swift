@@ -38,14 +38,17 @@ extension Worker {
         for configuration in [next, latest] {
             try configuration.checkServing(environment: context.inputs.environment)
         }
-        let clientSecrets = try CommandContext.clientSecrets(of: next)
+        let clientSecrets = try ClientSecretFile.read(for: next)
         let internalListener = listeners?.internalListener
         let listenerFiles = try internalListener?.readFiles(context)
         try await heartbeat.report()
         // Nothing below can fail.
         if let listenerFiles { internalListener?.apply(listenerFiles) }
         context.current.value = next
-        context.warn(about: clientSecrets)
+        clientSecrets.warnOfUnconfiguredClientIDs(
+            to: context.diagnostics,
+            path: context.configuration.clientSecretFile
+        )
         for group in Setting.ReloadGroup.allCases {
             switch group {
             // The routes read the client ids from the configuration.

@@ -50,8 +50,11 @@ struct Worker: Sendable {
         log = EngineLog(metrics: metrics, diagnostics: context.diagnostics, counters: counters, time: context.time)
         log.sample(oneOf: context.configuration.logSample)
         spill = context.openSpill(vault: vault)
-        let clientSecrets = try CommandContext.clientSecrets(of: context.configuration)
-        context.warn(about: clientSecrets)
+        let clientSecrets = try ClientSecretFile.read(for: context.configuration)
+        clientSecrets.warnOfUnconfiguredClientIDs(
+            to: context.diagnostics,
+            path: context.configuration.clientSecretFile
+        )
         engine = context.openEngine(
             store: store,
             vault: vault,

@@ -1,5 +1,4 @@
 import Base
-import Dispatch
 import Storage
 import Telemetry
 
@@ -42,22 +41,7 @@ extension CommandContext {
         _ body: (any Store) async throws -> Result
     ) async throws -> Result {
         let store = try await openExistingStore(for: use)
-        return try await Self.using(store) { try await body(store) }
-    }
-
-    /// Runs `body` with an open store and closes the store in every case.
-    static func using<Result>(
-        _ store: any Store,
-        _ body: () async throws -> Result
-    ) async throws -> Result {
-        do {
-            let result = try await body()
-            await store.close()
-            return result
-        } catch {
-            await store.close()
-            throw error
-        }
+        return try await store.closing { try await body(store) }
     }
 
     /// Opens a database, complete or not.
@@ -108,19 +92,6 @@ extension CommandContext {
         }
     }
 
-    /// Returns the error to end with.
-    ///
-    /// Damage that one read of a file has reported is checked by a second read.
-    static func confirmed(_ error: StoreError) async -> StoreError {
-        guard error.suspectedFile != nil else { return error }
-        return await withCheckedContinuation { continuation in
-            // On a thread of its own: for a large file this takes minutes.
-            DispatchQueue(label: "refresh-worker.second-read").async {
-                continuation.resume(returning: SQLiteStore.confirmed(error))
-            }
-        }
-    }
-
     /// Refuses an incomplete database, and any use but reading of one that was moved elsewhere.
     private func usable(_ store: any Store, for use: DatabaseAccess) async throws -> any Store {
         let location = configuration.database
@@ -139,51 +110,6 @@ extension CommandContext {
         } catch {
             await store.close()
             throw error
-        }
-    }
-}
-
-extension CommandError {
-    init(unfinished location: DatabaseLocation) {
-        self.init(
-            .configuration,
-            """
-            \(location) holds a part of another database, because a copy was not finished: run the same refresh-worker store copy \
-            again, which continues it
-            """
-        )
-    }
-
-    init(missing location: DatabaseLocation) {
-        switch location {
-        case .file(let path):
-            self.init(
-                .configuration,
-                """
-                the database \(path) does not exist or cannot be reached: the worker creates it at its first start; name \
-                another with --database
-                """
-            )
-        case .server(let address):
-            self.init(
-                .configuration,
-                """
-                \(address) holds no tables of refresh-worker yet: the worker creates them at its first start; name another \
-                database with --database
-                """
-            )
-        }
-    }
-}
-
-/// The differences for a PostgreSQL database.
-extension CommandContext {
-    /// Returns the clock for stored times: the server's if there is one, because the clocks of its clients might
-    /// differ.
-    static func clock(of location: DatabaseLocation) -> any TimeSource {
-        switch location {
-        case .file: SystemTime()
-        case .server: DatabaseClock(local: SystemTime())
         }
     }
 

@@ -26,7 +26,7 @@ struct CommandContext: Sendable {
     init(configuration: Configuration, inputs: ConfigurationInputs, time: (any TimeSource)? = nil) {
         current = Shared(configuration)
         self.inputs = inputs
-        self.time = time ?? Self.clock(of: configuration.database)
+        self.time = time ?? configuration.database.clock
         diagnostics = DiagnosticLog(
             level: configuration.logLevel,
             // This machine's clock, like all other lines in its logs.

@@ -15,7 +15,7 @@ extension CommandContext {
         let secrets: [Secret]
         if let path = configuration.jwtSecretFile {
             source = "--jwt-secret-file: \(path)"
-            secrets = try CommandContext.readPrivate(path, for: "--jwt-secret-file").lines
+            secrets = try Secret.read(privateFile: path, for: "--jwt-secret-file").lines
         } else {
             source = "the variable \(Setting.jwtSecretName)"
             secrets = Secret(inputs.environment[Setting.jwtSecretName] ?? "").lines

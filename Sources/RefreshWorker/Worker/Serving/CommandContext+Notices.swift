@@ -11,7 +11,7 @@ extension CommandContext {
         guard let path = configuration.noticeSecretFile else {
             throw CommandError(.configuration, "--notice-secret-file is needed to sign notices")
         }
-        let lines = try CommandContext.readPrivate(path, for: "--notice-secret-file").lines
+        let lines = try Secret.read(privateFile: path, for: "--notice-secret-file").lines
         let secrets = lines.compactMap(Self.noticeSecret(in:))
         guard (1...2).contains(lines.count), secrets.count == lines.count else {
             throw CommandError(

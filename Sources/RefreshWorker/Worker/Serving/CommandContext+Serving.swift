@@ -10,7 +10,7 @@ extension CommandContext {
         guard let path = configuration.servicesFile else {
             throw CommandError(.configuration, "--services-file is needed to vend tokens")
         }
-        let text = try CommandContext.readPrivate(path, for: "--services-file")
+        let text = try Secret.read(privateFile: path, for: "--services-file")
         do throws(FormatError) {
             return try ServiceList(parsing: text.reveal().utf8)
         } catch {
@@ -24,7 +24,7 @@ extension CommandContext {
             return nil
         }
         let chain = try read(path, for: "--internal-certificate")
-        let key = try CommandContext.readPrivate(keyPath, for: "--internal-key")
+        let key = try Secret.read(privateFile: keyPath, for: "--internal-key")
         do throws(HTTPServerError) {
             return try ServerCertificate(chain: chain, key: key)
         } catch {
