@@ -146,7 +146,7 @@ extension CommandContext {
         try await store.closing {
             // The results of a spill file hold tokens that are newer than those in the database.
             if try await store.movedTo == nil {
-                try await recoverResults(into: store, of: .file(database), use: .changing)
+                try await SpillRecovery(self).recoverAll(into: store, of: .file(database), use: .changing)
             }
             defer { progress.clear() }
             do {

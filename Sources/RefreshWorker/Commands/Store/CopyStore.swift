@@ -58,7 +58,7 @@ extension Command {
             if try await from.isReceiving { throw CommandError(unfinished: source) }
             // Spilled results of the source are stored there while it is still in use.
             if try await from.movedTo == nil {
-                try await context.recoverResults(into: from, of: source, use: .changing)
+                try await SpillRecovery(context).recoverAll(into: from, of: source, use: .changing)
             }
             guard let to = try await context.open(target, time: target.clock, makesTables: true)
             else {

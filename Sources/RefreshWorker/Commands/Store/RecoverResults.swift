@@ -43,7 +43,7 @@ extension Command {
                 answer("everything in \(path) was stored when the database was opened")
                 return .success
             }
-            guard let recovered = try await context.recover(path, into: store, with: vault) else {
+            guard let recovered = try await SpillRecovery(context).recover(path, into: store, with: vault) else {
                 throw CommandError(.leftForLater, "\(path) is in use by another process: try again when it has ended")
             }
             let summary = recovered.summary

@@ -98,7 +98,7 @@ extension CommandContext {
         do {
             if try await store.isReceiving { throw CommandError(unfinished: location) }
             guard let newLocation = try await store.movedTo else {
-                try await recoverResults(into: store, of: location, use: use)
+                try await SpillRecovery(self).recoverAll(into: store, of: location, use: use)
                 return store
             }
             guard use == .reading else { throw StoreError(moved: "\(location)", to: newLocation) }

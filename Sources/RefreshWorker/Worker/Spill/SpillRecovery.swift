@@ -9,15 +9,19 @@ import Telemetry
 /// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
 /// deleted. One that needs another key ring stays in place until that key is given up, so that the first start with
 /// that ring recovers it.
-extension CommandContext {
+struct SpillRecovery {
     /// The time to wait for a file that another process recovers or still writes.
     private static let lockTimeout: Duration = .seconds(10)
 
-    /// Stores the results in spill files of a database, before any other use of it.
-    func recoverResults(into store: any Store, of database: DatabaseLocation, use: DatabaseAccess)
-        async throws
-    {
-        let location = spillLocation(of: database)
+    private let context: CommandContext
+
+    init(_ context: CommandContext) {
+        self.context = context
+    }
+
+    /// Stores the results in the spill files of a database.
+    func recoverAll(into store: any Store, of database: DatabaseLocation, use: DatabaseAccess) async throws {
+        let location = context.spillLocation(of: database)
         do {
             guard try !location.spills.isEmpty else { return }
             try await recoverAll(of: location, into: store)
@@ -25,7 +29,7 @@ extension CommandContext {
             throw error
         } catch {
             // The file stays in place, so that the next process that opens the database tries again.
-            diagnostics.error(
+            context.diagnostics.error(
                 "results that were not saved before cannot be stored now",
                 ["folder": location.folder, "error": CommandError(error).message]
             )
@@ -33,12 +37,15 @@ extension CommandContext {
     }
 
     private func recoverAll(of location: SpillLocation, into store: any Store) async throws {
-        let vault = try openVault()
+        let vault = try context.openVault()
         let fit = try await store.recordedFit(of: vault.ring.current)
         for path in try location.spills {
             if case .foreign(let ids)? = fit { throw CommandError(resultsIn: path, need: Set(ids), of: vault) }
             guard let recovered = try await recover(path, into: store, with: vault) else {
-                diagnostics.warning("a spill file is in use by another process, which recovers it", ["file": path])
+                context.diagnostics.warning(
+                    "a spill file is in use by another process, which recovers it",
+                    ["file": path]
+                )
                 continue
             }
             if !recovered.missingKeys.isEmpty {
@@ -58,7 +65,7 @@ extension CommandContext {
     private func remove(_ path: String, after summary: ResultRecovery) throws {
         try SpillFile.remove(path)
         guard summary != ResultRecovery() else { return }
-        diagnostics.notice(
+        context.diagnostics.notice(
             "results that were not saved before are stored",
             [
                 "file": path, "stored": "\(summary.stored)", "outdated": "\(summary.outdated)",
@@ -70,7 +77,7 @@ extension CommandContext {
     private func setAside(_ path: String, after summary: ResultRecovery, because problem: String) throws {
         let target = SpillLocation.setAside(path)
         _ = try SpillFile.rename(path, to: target)
-        diagnostics.error(
+        context.diagnostics.error(
             "results could not all be stored and were set aside: fix the cause, then run results recover FILE",
             [
                 "file": target, "error": problem, "stored": "\(summary.stored)",
@@ -128,11 +135,17 @@ extension CommandContext {
         recovered.summary = try await ResultRecovery.recover(
             results,
             into: store,
-            maxRate: configuration.maxRate,
-            time: time,
-            random: random
+            maxRate: context.configuration.maxRate,
+            time: context.time,
+            random: context.random
         )
-        try await recovered.summary.store(exchanged, into: store, sealingWith: vault, time: time, random: random)
+        try await recovered.summary.store(
+            exchanged,
+            into: store,
+            sealingWith: vault,
+            time: context.time,
+            random: context.random
+        )
         let unknown = recovered.summary.unknown
         if recovered.problem == nil, unknown > 0 {
             recovered.problem = """
@@ -144,10 +157,10 @@ extension CommandContext {
     }
 
     private func hasLocked(_ file: SpillFile) async throws -> Bool {
-        let end = time.sinceBoot + Self.lockTimeout
+        let end = context.time.sinceBoot + Self.lockTimeout
         while try !file.tryLock() {
-            guard time.sinceBoot < end else { return false }
-            try await time.sleep(for: .milliseconds(100))
+            guard context.time.sinceBoot < end else { return false }
+            try await context.time.sleep(for: .milliseconds(100))
         }
         return true
     }
