@@ -205,7 +205,7 @@ struct CommandLineTests {
         ] as [(String?, Bool)]
     )
     func consent(line: String?, agrees: Bool) {
-        #expect(CommandContext.isConsent(line) == agrees)
+        #expect(IrreversibleChange.isConsent(line) == agrees)
     }
 
     @Test("names every wrong flag at once")

@@ -16,7 +16,8 @@ struct ServiceHandleTests {
         try await OperatorFixture.with { fixture in
             let entry = credential.entry.replacing(#""users":["*"]"#, with: "\"users\":\(users)")
             try fixture.write("{\"services\": [\(entry)]}", to: "services")
-            return try fixture.context([(.servicesFile, fixture.path("services"))]).handle(of: user, for: service)
+            let context = try fixture.context([(.servicesFile, fixture.path("services"))])
+            return try context.readServices().handle(of: user, for: service)
         }
     }
 

@@ -53,7 +53,7 @@ extension Command {
         exitCodes: [.success, .usage, .badData, .inputOutput, .configuration]
     ) { arguments, context, output in
         let (service, user) = (arguments.operands[0], arguments.operands[1])
-        let handle = try context.handle(of: user, for: service)
+        let handle = try context.readServices().handle(of: user, for: service)
         output.answer(handle) { line in
             line.field("service", service)
             line.field("user_id", user)
@@ -63,10 +63,10 @@ extension Command {
     }
 }
 
-extension CommandContext {
+extension ServiceList {
     /// Returns the handle of a user for a service that may have the user's tokens.
     func handle(of user: String, for name: String) throws -> String {
-        guard let service = try readServices().service(named: name) else {
+        guard let service = service(named: name) else {
             throw CommandError(.badData, "the services file does not have a service named \(DisplayedText(name))")
         }
         guard service.mayHaveTokens(ofUser: user) else {

@@ -35,16 +35,23 @@ extension Command {
         @Sendable func plan(_ ending: GrantEnding) -> String {
             "end the grant of user \(DisplayedText(user)) here\(ending.plannedEnd.planClause)"
         }
-        let change = try await context.change(in: store, given: arguments, of: user, missing: missing, plan: plan) {
-            try GrantEnding.end(grantOfUser: user, in: $0, at: now)
-        }
+        let change = try await IrreversibleChange(of: user, given: arguments, by: context.time)
+            .make(in: store, missing: missing, plan: plan) {
+                try GrantEnding.end(grantOfUser: user, in: $0, at: now)
+            }
         let outcome = change.outcome
         guard change.isStored else {
             output.answer("would \(plan(outcome))") { outcome.plannedEnd.write(to: &$0, ofUser: user) }
             return .success
         }
-        let (end, code) = try await context.finishRevocation(of: user, isShared: outcome.isShared, in: store)
+        let revocation = try await PromptRevocation.run(
+            ofGrantOf: user,
+            isShared: outcome.isShared,
+            in: store,
+            by: context
+        )
+        let end = revocation.end
         output.answer("disconnected \(DisplayedText(user)) here\(end.clause)") { end.write(to: &$0, ofUser: user) }
-        return code
+        return revocation.exitCode
     }
 }

@@ -42,18 +42,18 @@ extension Command {
         let vault = try context.openVault()
         let store = try await context.openExistingStore(for: .changing)
         let http = try context.openHTTP()
-        let spill = context.openSpill(vault: vault)
-        let engine = try context.openQuietEngine(store: store, vault: vault, http: http, spill: spill)
+        let work = try CommandEngine(context, store: store, vault: vault, http: http)
+        let engine = work.engine
         let heartbeat = WorkerHeartbeat(of: context, in: store, vault: vault)
         // The limit of the wait for a database that does not accept the answer.
         let limit = Task {
             try await context.time.sleep(for: .seconds(40))
-            await engine.stop(within: .zero).report(to: context.diagnostics, keptIn: spill.path)
+            await work.stop(within: .zero)
         }
         defer { limit.cancel() }
         // An answer in flight might be the only copy of a rotated refresh token.
         let stopDeadline = min(context.configuration.stopDeadline, Pass.maximumStop)
-        let (result, signal) = await context.untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
+        let end = await work.untilSignal(stoppingWithin: stopDeadline) {
             try await heartbeat.report()
             do {
                 return try await engine.freshToken(of: user, minimumLife: minimumLife)
@@ -67,10 +67,10 @@ extension Command {
         await heartbeat.leave()
         await store.close()
         http.shutDown()
-        if let signal { return ExitCode(signal) }
+        if let signal = end.signal { return ExitCode(signal) }
         let token: VendedToken
         do {
-            token = try result.get()
+            token = try end.result.get()
         } catch let failure as VendingError {
             throw CommandError(failure, ofUser: user)
         }

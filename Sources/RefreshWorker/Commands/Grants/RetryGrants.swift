@@ -75,9 +75,9 @@ extension Command {
         return try await context.withExistingStore(for: .changing) { store in
             var counts: [GrantRetry: Int] = [:]
             for selected in states {
-                try await context.changeGrants(
+                try await store.changeGrants(
                     in: selected,
-                    of: store,
+                    by: context.time,
                     where: { $0.state == selected && (clientID == nil || $0.clientID == clientID) },
                     counting: &counts
                 ) {

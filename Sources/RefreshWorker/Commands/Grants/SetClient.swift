@@ -46,7 +46,7 @@ extension Command {
         }
         let counts = try await context.withExistingStore(for: .changing) { store in
             var counts: [ClientChange: Int] = [:]
-            try await context.changeGrants(of: store, where: { $0.clientID == former }, counting: &counts) {
+            try await store.changeGrants(by: context.time, where: { $0.clientID == former }, counting: &counts) {
                 try ClientChange.move($0, to: clientID, in: $1, at: $2)
             }
             return counts

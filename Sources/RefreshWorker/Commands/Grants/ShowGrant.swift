@@ -17,7 +17,7 @@ extension Command {
     ) { arguments, context, output in
         let user = arguments.operand
         // One more than is shown, to know if there are more.
-        let stored = try await context.readGrant(of: user, eventsAtMost: Grant.maximumEvents + 1)
+        let stored = try await StoredGrant.read(ofUser: user, eventsAtMost: Grant.maximumEvents + 1, by: context)
         let now = context.time.now
         let lines = stored.grant.lines(
             with: stored.history,

@@ -18,7 +18,11 @@ extension Command {
         exitCodes: .ofDatabase(.unknownUser)
     ) { arguments, context, output in
         let user = arguments.operand
-        let history = try await context.readGrant(of: user, eventsAtMost: Retention.eventsPerGrant + 1).history
+        let history = try await StoredGrant.read(
+            ofUser: user,
+            eventsAtMost: Retention.eventsPerGrant + 1,
+            by: context
+        ).history
         for event in history { output.answer(event.line, json: event.write) }
         if history.isEmpty && !output.isJSON {
             Output.error.line("the grant of user \(DisplayedText(user)) has no history yet")

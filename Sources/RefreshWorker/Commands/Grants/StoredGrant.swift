@@ -11,26 +11,34 @@ struct StoredGrant {
     var wait: String?
 }
 
-extension CommandContext {
-    func readGrant(of user: String, eventsAtMost count: Int) async throws -> StoredGrant {
-        try await withExistingStore(for: .reading) { store in
+extension StoredGrant {
+    static func read(
+        ofUser user: String,
+        eventsAtMost count: Int,
+        by context: CommandContext
+    ) async throws -> StoredGrant {
+        try await context.withExistingStore(for: .reading) { store in
             guard let grant = try await store.grant(ofUser: user) else {
                 throw CommandError(VendingError.unknownUser, ofUser: user)
             }
             return StoredGrant(
                 grant: grant,
                 history: try await store.events(of: grant.id, atMost: count),
-                wait: try await wait(of: grant, in: store)
+                wait: try await wait(of: grant, in: store, by: context)
             )
         }
     }
 
-    private func wait(of grant: Grant, in store: any Store) async throws -> String? {
-        let now = time.now
+    private static func wait(
+        of grant: Grant,
+        in store: any Store,
+        by context: CommandContext
+    ) async throws -> String? {
+        let now = context.time.now
         let client = ClientStatus(
             id: grant.clientID,
             stored: try await store.clientHealth()[grant.clientID],
-            maxRate: configuration.maxRate,
+            maxRate: context.configuration.maxRate,
             at: try await store.leaseTime(),
             wallClock: now
         )

@@ -54,7 +54,7 @@ extension Command {
                     "key \(id) is retired already, and stays until \(end.iso8601Seconds): try again then"
                 )
             }
-            try await CommandContext.remove(id, from: path, ring: ring, store: store)
+            try await ring.remove(id, from: path, in: store)
             return .removed
         }
         output.answer(outcome.text(of: id, in: path)) { outcome.write(id, in: path, to: &$0) }
@@ -77,16 +77,6 @@ extension Command {
         }
         try await store.removeRecordedKeys([id], with: ring)
         return .givenUp(tokens: keysInUse[id] ?? 0)
-    }
-}
-
-extension CommandContext {
-    /// Removes an unneeded key from the list in the database, then from the file.
-    ///
-    /// In this order, a worker that reads the file in between finds more keys than it needs, not fewer.
-    static func remove(_ id: KeyID, from path: String, ring: KeyRing, store: any Store) async throws {
-        try await store.removeRecordedKeys([id], with: ring)
-        try await BlockingCallQueue.files.run { try KeyRingFile.remove(id, path: path) }
     }
 }
 

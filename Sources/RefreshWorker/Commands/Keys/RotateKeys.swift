@@ -35,12 +35,7 @@ extension Command {
         let outcome = try await context.withExistingStore(for: .changing) { store in
             let outcome = try await rotate(store: store, vault: vault, until: stop, in: context, printingTo: output)
             for key in outcome?.removable ?? [] {
-                try await CommandContext.remove(
-                    key,
-                    from: context.configuration.keyFile,
-                    ring: vault.ring.current,
-                    store: store
-                )
+                try await vault.ring.current.remove(key, from: context.configuration.keyFile, in: store)
             }
             return outcome
         }

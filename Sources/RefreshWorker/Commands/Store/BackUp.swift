@@ -53,7 +53,7 @@ extension Command {
         guard let database = context.configuration.database.file else {
             throw CommandError(notBackedUp: context.configuration.database, to: file)
         }
-        try checkDestination(file)
+        try DatabaseBackup.checkDestination(file)
         guard context.inputs.files.exists(database) else {
             throw CommandError(missing: context.configuration.database)
         }
@@ -69,9 +69,9 @@ extension Command {
         // First, because what a killed backup has left can fill the disk.
         var removed = try series?.cleanUp(before: now, diagnostics: context.diagnostics) ?? []
         if isArchive {
-            try await context.archive(files, andCopyOf: database, in: file)
+            try await DatabaseBackup(context: context).archive(files, andCopyOf: database, in: file)
         } else {
-            try await context.copyDatabase(database, to: file)
+            try await DatabaseBackup(context: context).copyDatabase(database, to: file)
         }
         removed += try series?.cleanUp(after: now, diagnostics: context.diagnostics) ?? []
         let bytes = try FileStatus.of(file)?.size ?? 0
@@ -93,72 +93,6 @@ extension Command {
         }
         return .success
     }
-
-    /// Throws errors that are clearer than SQLite's own.
-    private static func checkDestination(_ file: String) throws {
-        if try FileStatus.of(file) != nil {
-            throw CommandError(.cannotCreate, "\(file) exists already and was not changed: name another file")
-        }
-        let folder = file.parentFolder
-        guard try FileStatus.of(folder)?.kind == .folder else {
-            throw CommandError(
-                .cannotCreate,
-                "\(file) cannot be created, because its folder does not exist: run: mkdir -p \(folder)"
-            )
-        }
-        guard FileStatus.mayWrite(folder) else {
-            throw CommandError(
-                .cannotCreate,
-                """
-                \(file) cannot be created, because user \(FileOwner.nameOfCurrentUser) cannot write in \(folder): \
-                choose another folder
-                """
-            )
-        }
-    }
-}
-
-extension CommandContext {
-    /// Writes the archive under a name of its own, and gives it the file's name when it is complete.
-    fileprivate func archive(_ files: [String], andCopyOf database: String, in file: String) async throws {
-        func made<Result>(_ make: () async throws -> Result) async throws(CommandError) -> Result {
-            do {
-                return try await make()
-            } catch {
-                throw CommandError(.cannotCreate, "\(file) was not made: \(error)")
-            }
-        }
-        let archive = try await made { try BackupArchive(for: file) }
-        defer { archive.removeTemporaries() }
-        try await copyDatabase(database, to: archive.databaseCopy)
-        try await made {
-            try await BlockingCallQueue.files.run {
-                try archive.add(database, contentOf: archive.databaseCopy)
-                for path in files { try archive.add(path) }
-                try archive.publish(as: file)
-            }
-        }
-    }
-
-    fileprivate func copyDatabase(_ database: String, to file: String) async throws {
-        let progress = TerminalProgress()
-        let store = try await openFile(database, time: time)
-        try await store.closing {
-            // The results of a spill file hold tokens that are newer than those in the database.
-            if try await store.movedTo == nil {
-                try await SpillRecovery(self).recoverAll(into: store, of: .file(database), use: .changing)
-            }
-            defer { progress.clear() }
-            do {
-                try await store.backup(to: file) { copied, all in
-                    let percent = all > 0 ? copied * 100 / all : 100
-                    progress.show("copied \(copied) of \(all) pages (\(percent) %)")
-                }
-            } catch let error as StoreError {
-                throw CommandError(notBackedUp: error)
-            }
-        }
-    }
 }
 
 extension CommandError {
@@ -172,12 +106,5 @@ extension CommandError {
             its tokens stay sealed: keep a copy of the key ring as well, apart from it
             """
         )
-    }
-
-    fileprivate init(notBackedUp error: StoreError) {
-        switch error.code {
-        case .cannotOpen, .readOnly: self.init(.cannotCreate, error.message)
-        default: self.init(error as any Error)
-        }
     }
 }

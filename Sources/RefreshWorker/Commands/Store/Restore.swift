@@ -34,22 +34,7 @@ extension Command {
         for line in lines { Output.standard.line(line) }
         // The configuration of the backup.
         let restored = CommandContext(configuration: try Configuration(context.inputs), inputs: context.inputs)
-        for line in restored.missingFiles { Output.standard.line(line) }
+        for line in restored.configuration.missingFiles(for: restored.inputs) { Output.standard.line(line) }
         return try await CommandArguments(command: .runDoctor).run(in: restored)
-    }
-}
-
-extension CommandContext {
-    /// What a worker needs and does not find.
-    fileprivate var missingFiles: [String] {
-        let files = configuration.restoredFiles(credentialsDirectory: inputs.credentialsDirectory)
-        let needed = files.secret + files.open
-        let missing = needed.filter { !inputs.files.exists($0) && $0 != configuration.serviceKeyRing }
-        let user = FileOwner.nameOfCurrentUser
-        return missing.map { file in
-            let mode = files.secret.contains(file) ? "600" : "644"
-            return
-                "missing: \(file). From your copy, as root: install -o \(user) -g \(user) -m \(mode) COPY \(file.shellWord)"
-        }
     }
 }

@@ -39,6 +39,19 @@ extension Configuration {
         )
     }
 
+    /// Says which files a worker needs and does not find, a line each.
+    func missingFiles(for inputs: ConfigurationInputs) -> [String] {
+        let files = restoredFiles(credentialsDirectory: inputs.credentialsDirectory)
+        let needed = files.secret + files.open
+        let missing = needed.filter { !inputs.files.exists($0) && $0 != serviceKeyRing }
+        let user = FileOwner.nameOfCurrentUser
+        return missing.map { file in
+            let mode = files.secret.contains(file) ? "600" : "644"
+            return
+                "missing: \(file). From your copy, as root: install -o \(user) -g \(user) -m \(mode) COPY \(file.shellWord)"
+        }
+    }
+
     /// Says what someone who reads a copy with these files can do.
     func secrecy(ofCopyWith files: [String], hasSecrets: Bool) -> String {
         if files.contains(keyFile) {

@@ -38,9 +38,10 @@ extension Command {
             return "delete user \(DisplayedText(id)) and \(sessions(deletion))\(grant)"
         }
         let missing = CommandError(unknownUser: id)
-        let change = try await context.change(in: store, given: arguments, of: id, missing: missing, plan: plan) {
-            try AccountDeletion.delete(user: id, in: $0, at: now)
-        }
+        let change = try await IrreversibleChange(of: id, given: arguments, by: context.time)
+            .make(in: store, missing: missing, plan: plan) {
+                try AccountDeletion.delete(user: id, in: $0, at: now)
+            }
         let outcome = change.outcome
         guard change.isStored else {
             output.answer("would \(plan(outcome))") { outcome.write(to: &$0, ofUser: id, outcome.plannedEnd) }
@@ -58,9 +59,14 @@ extension Command {
             return .success
         }
         do {
-            let (end, code) = try await context.finishRevocation(of: id, isShared: outcome.isShared, in: store)
-            print(end)
-            return code
+            let revocation = try await PromptRevocation.run(
+                ofGrantOf: id,
+                isShared: outcome.isShared,
+                in: store,
+                by: context
+            )
+            print(revocation.end)
+            return revocation.exitCode
         } catch {
             // The user is deleted, whatever prevents the revocation.
             await store.close()

@@ -2,32 +2,36 @@ import Base
 import Glibc
 import Storage
 
-/// The outcome of a change that nobody can undo.
-struct MadeChange<Outcome> {
-    let outcome: Outcome
-    /// `false` after a dry run.
-    let isStored: Bool
-}
+/// A change of a user or the user's grant that nobody can undo, in one transaction.
+///
+/// On a terminal a person first reads the plan and agrees, unless `--yes` is given. A script has decided already. With
+/// `--dry-run` nothing changes. The plan is the outcome of the change itself, which is rolled back. If another process
+/// has changed what the person agreed to, the change is refused.
+struct IrreversibleChange {
+    let user: String
+    let isDryRun: Bool
+    /// `true` if a person must agree.
+    let asks: Bool
+    let time: any TimeSource
 
-extension CommandContext {
-    /// Makes a change of a user or the user's grant that nobody can undo, in one transaction.
+    init(of user: String, given arguments: CommandArguments, by time: any TimeSource) {
+        self.user = user
+        isDryRun = arguments.has("dry-run")
+        asks = Self.canAsk && !arguments.has("yes")
+        self.time = time
+    }
+
+    /// Makes the change with `body`, or throws `missing` if there is nothing to change.
     ///
-    /// On a terminal a person first reads the plan and agrees, unless `--yes` is given. A script has decided already.
-    /// With `--dry-run` nothing changes. The plan is the outcome of the change itself, which is rolled back. If another
-    /// process has changed what the person agreed to, the change is refused.
-    ///
-    /// Throws `missing` if there is nothing to change, and closes the store whenever it throws.
-    func change<Outcome: Sendable>(
+    /// It closes the store whenever it throws, and after a dry run.
+    func make<Outcome: Sendable>(
         in store: any Store,
-        given arguments: CommandArguments,
-        of user: String,
         missing: CommandError,
         plan: @escaping @Sendable (Outcome) -> String,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome?
     ) async throws -> MadeChange<Outcome> {
         do {
-            let isDryRun = arguments.has("dry-run")
-            guard isDryRun || Self.canAsk && !arguments.has("yes") else {
+            guard isDryRun || asks else {
                 guard let outcome = try await store.transact(body) else { throw missing }
                 return MadeChange(outcome: outcome, isStored: true)
             }

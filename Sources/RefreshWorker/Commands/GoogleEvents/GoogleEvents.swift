@@ -24,8 +24,8 @@ extension Command {
         ],
         exitCodes: SecurityEventStream.exitCodes
     ) { arguments, context, output in
-        try await context.withEventStream(arguments) { stream in
-            let target = try CommandContext.endpoint(arguments.needed("url"))
+        try await SecurityEventStream.with(arguments, by: context) { stream in
+            let target = try SecurityEventStream.endpoint(arguments.needed("url"))
             try await stream.register(url: target)
             output.answer("registered: Google posts security events to \(target)") { line in
                 line.field("url", "\(target)")
@@ -46,7 +46,7 @@ extension Command {
         ],
         exitCodes: SecurityEventStream.exitCodes
     ) { arguments, context, output in
-        try await context.withEventStream(arguments) { stream in
+        try await SecurityEventStream.with(arguments, by: context) { stream in
             let state = try await stream.state()
             output.answer(state.text, json: state.write)
         }
@@ -75,7 +75,7 @@ extension Command {
         ],
         exitCodes: SecurityEventStream.exitCodes
     ) { arguments, context, output in
-        try await context.withEventStream(arguments) { stream in
+        try await SecurityEventStream.with(arguments, by: context) { stream in
             let state = arguments.needed("state")
             try await stream.verify(state: state)
             output.answer("requested: Google posts a verification event soon, which the metrics log then shows") {
@@ -127,57 +127,4 @@ extension SecurityEventStream {
     fileprivate static let exitCodes: [ExitCode] = [
         .success, .usage, .badData, .inputUnreadable, .peerUnreachable, .internalFailure, .configuration,
     ]
-}
-
-extension CommandContext {
-    /// Runs `body` with the stream by which Google reports revoked tokens and accounts in danger.
-    fileprivate func withEventStream(
-        _ arguments: CommandArguments,
-        _ body: (SecurityEventStream) async throws -> Void
-    ) async throws -> ExitCode {
-        let account = try Self.serviceAccount(in: arguments.needed("service-account-file"))
-        let endpoint = try Self.endpoint(arguments["risc-endpoint"] ?? SecurityEventStream.defaultEndpoint)
-        let http = try openHTTP()
-        defer { http.shutDown() }
-        do {
-            try await body(SecurityEventStream(http: http, endpoint: endpoint, account: account, time: time))
-        } catch let failure as SecurityEventStreamError {
-            let code: ExitCode =
-                switch failure.reason {
-                case .unreachable, .unavailable: .peerUnreachable
-                case .malformed, .noStream: .badData
-                case .unsigned, .unauthenticated, .forbidden: .configuration
-                }
-            throw CommandError(code, failure.description)
-        }
-        return .success
-    }
-
-    private static func serviceAccount(in path: String) throws -> ServiceAccount {
-        let file = try readServiceAccount(path)
-        do throws(FormatError) {
-            return try ServiceAccount(keyFile: file)
-        } catch {
-            throw CommandError(.badData, "\(path) is not the key of a service account: \(error)")
-        }
-    }
-
-    /// A file that only root can read goes through standard input.
-    private static func readServiceAccount(_ path: String) throws -> Secret {
-        let flag = "--service-account-file"
-        guard path == "-" else { return try Secret.read(privateFile: path, for: flag, unreadable: .inputUnreadable) }
-        do throws(FileError) {
-            return try Secret.read(descriptor: 0)
-        } catch {
-            throw CommandError(.inputUnreadable, "\(flag): \(error)")
-        }
-    }
-
-    fileprivate static func endpoint(_ text: String) throws -> Endpoint {
-        do throws(FormatError) {
-            return try Endpoint(text)
-        } catch {
-            throw CommandError(.usage, error.description)
-        }
-    }
 }
