@@ -79,7 +79,10 @@ extension InternalListener {
             context: CommandContext,
             inherited: [String: Int32]
         ) throws -> HTTPServer.Configuration {
-            let address = try context.listenAddress(location, inherited: inherited)
+            let address = try location.address(
+                mode: context.configuration.socketMode,
+                inherited: inherited
+            )
             if let problem = context.configuration.internalTLSProblem(at: address) {
                 throw CommandError(.configuration, "--listen-internal: \(problem)")
             }

@@ -45,7 +45,10 @@ extension PublicListener {
                 exchanges: exchanges,
                 probes: HTTPListeners.probes(worker, phase: phase)
             )
-            let address = try context.listenAddress(location, inherited: inherited)
+            let address = try location.address(
+                mode: context.configuration.socketMode,
+                inherited: inherited
+            )
             guard address.reach != .unixSocket else {
                 throw CommandError(
                     .configuration,

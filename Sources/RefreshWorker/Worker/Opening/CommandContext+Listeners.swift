@@ -37,25 +37,4 @@ extension CommandContext {
             throw CommandError(.configuration, "\(origin): \(error)")
         }
     }
-
-    /// Returns the address of a listener.
-    ///
-    /// `inherited` are the sockets that systemd passed.
-    func listenAddress(_ location: ListenerLocation, inherited: [String: Int32]) throws -> ListenAddress {
-        switch location {
-        case .own(.unix(let path, mode: _)): return .unix(path: path, mode: configuration.socketMode)
-        case .own(let address): return address
-        case .systemd(let name):
-            guard let descriptor = inherited[name] else {
-                throw CommandError(
-                    .configuration,
-                    """
-                    systemd has not passed a socket named \(DisplayedText(name)): see FileDescriptorName= in the \
-                    socket's unit, and start the service through it
-                    """
-                )
-            }
-            return .inherited(descriptor: descriptor)
-        }
-    }
 }
