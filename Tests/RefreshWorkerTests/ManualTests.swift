@@ -1,4 +1,5 @@
 import Base
+import Storage
 import Testing
 
 @testable import RefreshWorker
@@ -49,7 +50,7 @@ struct ManualTests {
     func values() throws {
         let list = try #require(Self.table.entries.first { $0.path == "grants list" })
         let values = Dictionary(uniqueKeysWithValues: list.flags.map { ($0.name, $0.value) })
-        #expect(values["state"] == .choices(Command.grantStates))
+        #expect(values["state"] == .choices(GrantState.allCases.map(\.rawValue)))
         #expect(values["log-level"] == .choices(["error", "warning", "notice", "info", "debug"]))
         #expect(values["config"] == .file)
         #expect(values["json"] == .some(nil))

@@ -140,13 +140,13 @@ struct GrantRepairTests {
 
     @Test("a tally names only what was left")
     func tally() {
-        #expect(Command.sentence([:]) == "0 grants are due now")
-        #expect(Command.sentence([.due: 1]) == "1 grant is due now")
+        #expect(RetryCounts([:]).sentence == "0 grants are due now")
+        #expect(RetryCounts([.due: 1]).sentence == "1 grant is due now")
         let counts: [GrantRetry: Int] = [.due: 1, .inFlight: 1, .accountDisabled: 1]
         #expect(
-            Command.sentence(counts)
+            RetryCounts(counts).sentence
                 .hasPrefix("1 grant is due now; left as they are: 1 being refreshed at this moment, 1 with")
         )
-        #expect(written { Command.write(counts, to: &$0) }.text.contains(#""due":1,"in_flight":1,"#))
+        #expect(written(RetryCounts(counts).write).text.contains(#""due":1,"in_flight":1,"#))
     }
 }

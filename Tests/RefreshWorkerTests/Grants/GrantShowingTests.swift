@@ -5,8 +5,8 @@ import Testing
 
 @testable import Base
 @testable import Crypto
-@testable import RefreshWorker
 @testable import Records
+@testable import RefreshWorker
 
 @Suite("Showing grants", .timeLimit(.minutes(10)))
 struct GrantShowingTests {
@@ -44,7 +44,7 @@ struct GrantShowingTests {
         let grant = try await fixture.grant("hostile")
         let now = fixture.time.now
         let history = try await fixture.store.events(of: grant.id, atMost: 10)
-        var table = Listing(Command.grantColumns, width: 80)
+        var table = Listing(GrantColumns.all, width: 80)
         let texts =
             [
                 written { grant.write(to: &$0) }.text,
@@ -86,7 +86,7 @@ struct GrantShowingTests {
             try line("a") + "\n" + line(long, ["state": "reauth_required", "reason": "no_refresh_token"])
         )
         let grants = try await fixture.store.grants(after: nil, in: nil, atMost: 10)
-        var table = Listing(Command.grantColumns, width: width)
+        var table = Listing(GrantColumns.all, width: width)
         let lines = table.lines(of: grants, at: fixture.time.now)
         let column = try #require(lines[0].range(of: "STATE")).lowerBound
         let offset = lines[0].distance(from: lines[0].startIndex, to: column)
@@ -106,7 +106,7 @@ struct GrantShowingTests {
         let long = String(repeating: "long", count: 200)
         try await fixture.importText(try line("a") + "\n" + line(long, ["google_email": long + "@example.com"]))
         let grants = try await fixture.store.grants(after: nil, in: nil, atMost: 10)
-        var table = Listing(Command.grantColumns, width: nil)
+        var table = Listing(GrantColumns.all, width: nil)
         let lines = table.lines(of: grants, at: fixture.time.now)
         let row = try #require(lines.first { $0.hasPrefix(long) })
         #expect(row.hasSuffix("  \(long)@example.com"))

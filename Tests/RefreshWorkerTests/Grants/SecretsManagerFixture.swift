@@ -1,8 +1,8 @@
 import Base
 import Foundation
 
-@testable import RefreshWorker
 @testable import Records
+@testable import RefreshWorker
 
 /// An import from Secrets Manager: secrets as the AWS command line prints them, clocks and a database.
 final class SecretsManagerFixture {
@@ -71,7 +71,7 @@ final class SecretsManagerFixture {
         var writer = imports.writer(existing)
         writer.isDryRun = isDryRun
         var grants = SecretsManagerImport(
-            prefix: Command.defaultPrefix,
+            prefix: SecretsManagerImport.defaultPrefix,
             clientIDs: clientIDs,
             writer: writer,
             time: imports.time,

@@ -4,10 +4,6 @@ import Storage
 import Telemetry
 
 extension Command {
-    private static let secretsManager = "aws-secrets-manager"
-    /// The default prefix of the names of secrets, before the user's id.
-    static let defaultPrefix = "gmail/user/"
-
     /// `grants import FILE`: imports grants that were kept elsewhere.
     static let importGrants = Command(
         words: ["grants", "import"],
@@ -41,13 +37,13 @@ extension Command {
             .toggle("replace", "replace grants that are already stored"),
             OptionSpecification(
                 "from",
-                .choice([secretsManager], as: "SOURCE"),
+                .choice(["aws-secrets-manager"], as: "SOURCE"),
                 "the form of the file: aws-secrets-manager for what the aws program prints"
             ),
             OptionSpecification(
                 "prefix",
                 .text(as: "PREFIX", maximumLength: 512, signs: "/_+=.@-"),
-                "the prefix of the names, before the user. Default: \(defaultPrefix)"
+                "the prefix of the names, before the user. Default: \(SecretsManagerImport.defaultPrefix)"
             ),
             .toggle(
                 "dry-run",
@@ -122,7 +118,7 @@ extension Command {
         let reportsDetails = context.configuration.logLevel >= .info
         return try await run.perform(
             SecretsManagerImport(
-                prefix: arguments["prefix"] ?? defaultPrefix,
+                prefix: arguments["prefix"] ?? SecretsManagerImport.defaultPrefix,
                 clientIDs: context.configuration.clientIDs,
                 writer: writer,
                 time: context.time,

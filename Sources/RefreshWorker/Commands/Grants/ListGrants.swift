@@ -5,8 +5,6 @@ import Storage
 
 extension Command {
     /// The states that a grant can be in, as `--state` takes them.
-    static let grantStates = ["active", "retrying", "suspended", "reauth_required", "disconnected"]
-
     /// `grants list`: prints stored grants without their tokens.
     static let listGrants = Command(
         words: ["grants", "list"],
@@ -19,8 +17,8 @@ extension Command {
             .json,
             OptionSpecification(
                 "state",
-                .choice(grantStates, as: "STATE"),
-                "only grants in this state: " + grantStates.joined(separator: ", ")
+                .choice(GrantState.allCases.map(\.rawValue), as: "STATE"),
+                "only grants in this state: " + GrantState.allCases.map(\.rawValue).joined(separator: ", ")
             ),
             OptionSpecification(
                 "reason",
@@ -70,7 +68,7 @@ extension Command {
         let time = context.time
         let limit = arguments["limit"].flatMap { Int($0) }
         let count = try await context.withExistingStore(for: .reading) { store in
-            var list = Listing(grantColumns, limit: limit, json: output.isJSON ? { $0.write(to: &$1) } : nil)
+            var list = Listing(GrantColumns.all, limit: limit, json: output.isJSON ? { $0.write(to: &$1) } : nil)
             guard let order = arguments["sort"].flatMap({ SortedGrants.Order(rawValue: $0) }) else {
                 for try await page in GrantPages(store: store, state: filter.state, email: email) {
                     let now = time.now
@@ -103,14 +101,4 @@ extension Command {
         }
         return .success
     }
-
-    static let grantColumns: [Listing<Grant>.Column] = [
-        .init(title: "USER", narrowest: 12) { grant, _ in grant.userID.escapingInvisible },
-        .init(title: "STATE") { grant, _ in grant.state.rawValue },
-        .init(title: "REASON", narrowest: 12) { grant, _ in grant.reason == .none ? "-" : grant.reason.rawValue },
-        .init(title: "SINCE") { grant, now in grant.since.distance(from: now) },
-        .init(title: "TOKEN ENDS") { grant, now in grant.accessToken?.expiresAt.distance(from: now) ?? "-" },
-        .init(title: "DUE") { grant, now in grant.dueAt?.distance(from: now) ?? "-" },
-        .init(title: "E-MAIL", narrowest: 16) { grant, _ in grant.owner.email?.escapingInvisible ?? "-" },
-    ]
 }

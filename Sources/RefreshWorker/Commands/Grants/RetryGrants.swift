@@ -50,7 +50,7 @@ extension Command {
         guard let user = arguments.operands.first else {
             let state = arguments["state"].flatMap { GrantState(rawValue: $0) }
             let counts = try await retryAll(in: state, ofClient: arguments["client"], by: context)
-            output.answer(sentence(counts)) { write(counts, to: &$0) }
+            output.answer(counts.sentence, json: counts.write)
             return .success
         }
         let now = context.time.now
@@ -60,7 +60,8 @@ extension Command {
         guard let (grant, result) = outcome else { throw CommandError(VendingError.unknownUser, ofUser: user) }
         let failure = failure(to: result, of: grant)
         if failure == nil || output.isJSON {
-            output.answer(sentence([result: 1])) { write([result: 1], to: &$0) }
+            let counts = RetryCounts([result: 1])
+            output.answer(counts.sentence, json: counts.write)
         }
         if let failure { throw failure }
         return .success
@@ -70,7 +71,7 @@ extension Command {
         in state: GrantState?,
         ofClient clientID: String?,
         by context: CommandContext
-    ) async throws -> [GrantRetry: Int] {
+    ) async throws -> RetryCounts {
         let states: [GrantState] = if let state { [state] } else { [.retrying, .suspended] }
         return try await context.withExistingStore(for: .changing) { store in
             var counts: [GrantRetry: Int] = [:]
@@ -84,7 +85,7 @@ extension Command {
                     try GrantRetry.retry($0, includesDisabledAccounts: state == .suspended, in: $1, at: $2)
                 }
             }
-            return counts
+            return RetryCounts(counts)
         }
     }
 
@@ -95,31 +96,6 @@ extension Command {
                 outcome == .awaitingConfirmation ? .leftForLater : .userMustAct,
                 "the grant of user \(DisplayedText(grant.userID)) \(problem)"
             )
-        }
-    }
-
-    static func write(_ counts: [GrantRetry: Int], to line: inout JSONLine) {
-        for outcome in GrantRetry.allCases { line.field(outcome.rawValue, counts[outcome] ?? 0) }
-    }
-
-    /// The text for people, which mentions grants that were left only if there are any.
-    static func sentence(_ counts: [GrantRetry: Int]) -> String {
-        let due = counts[.due] == 1 ? "1 grant is due now" : "\(counts[.due] ?? 0) grants are due now"
-        let left = GrantRetry.allCases.compactMap { outcome -> String? in
-            guard let count = counts[outcome], let reason = reason(outcome) else { return nil }
-            return "\(count) \(reason)"
-        }
-        return left.isEmpty ? due : "\(due); left as they are: \(left.joined(separator: ", "))"
-    }
-
-    private static func reason(_ outcome: GrantRetry) -> String? {
-        switch outcome {
-        case .due: nil
-        case .inFlight: "being refreshed at this moment"
-        case .awaitingConfirmation: "waiting for the confirmation of a refusal"
-        case .accountDisabled: "with a disabled account (use --state suspended to try those)"
-        case .noRefreshToken: "without a refresh token"
-        case .ended: "ended"
         }
     }
 }

@@ -8,6 +8,8 @@ import Records
 struct SecretsManagerImport: RecordImport {
     /// The name of the secret whose text is the client id.
     static let clientIDName = "Google-OAuth-Client-ID"
+    /// The usual prefix of the names, before the user's id.
+    static let defaultPrefix = "gmail/user/"
 
     let prefix: String
     /// The client ids of this installation. If there is not exactly one, the secret of the client id replaces them.

@@ -33,7 +33,7 @@ extension Command {
     ) { arguments, context, output in
         let (state, email, limit) = (arguments["state"], arguments["email"], arguments["limit"].flatMap { Int($0) })
         let count = try await context.withExistingStore(for: .reading) { store in
-            var list = Listing(userColumns, limit: limit, json: output.isJSON ? { $0.write(to: &$1) } : nil)
+            var list = Listing(UserColumns.all, limit: limit, json: output.isJSON ? { $0.write(to: &$1) } : nil)
             var last: String?
             while true {
                 let page =
@@ -56,13 +56,4 @@ extension Command {
     }
 
     private static let userStates = ["active", "inactive", "deleted"]
-
-    private static let userColumns: [Listing<User>.Column] = [
-        .init(title: "USER", narrowest: 12) { user, _ in user.id.escapingInvisible },
-        .init(title: "E-MAIL", narrowest: 16) { user, _ in user.email?.escapingInvisible ?? "-" },
-        .init(title: "LAST SIGN-IN") { user, now in user.lastLoginAt?.distance(from: now) ?? "-" },
-        .init(title: "CREATED") { user, now in user.createdAt.distance(from: now) },
-        .init(title: "STATE") { user, _ in user.status },
-        .init(title: "NAME", narrowest: 10) { user, _ in user.name?.escapingInvisible ?? "-" },
-    ]
 }
