@@ -92,7 +92,9 @@ package struct ImportedGrantWriter: Sendable {
             for (position, decision) in zip(positions, decisions) {
                 switch decision {
                 case .done(let outcome): outcomes[position] = outcome
-                case .changed(let stored): changed.append((position, prepared.items[position].imported, stored))
+                case .changed(let stored):
+                    let imported = prepared.items[position].imported
+                    changed.append(PendingGrant(position: position, imported: imported, stored: stored))
                 }
             }
         }
@@ -116,7 +118,11 @@ package struct ImportedGrantWriter: Sendable {
     }
 
     /// A grant to store, and the user's stored grant as of the last read.
-    private typealias PendingGrant = (position: Int, imported: ImportedGrant, stored: Grant?)
+    private struct PendingGrant {
+        let position: Int
+        let imported: ImportedGrant
+        let stored: Grant?
+    }
 
     private func decide(
         about items: [ImportedGrantBatch.Item],

@@ -32,7 +32,9 @@ struct StoppedImportTests {
         var splitter = RecordSplitter()
         var batch: [ImportReading<Int>] = []
 
-        func read(_ record: RecordSplitter.Record) -> [ImportReading<Int>] { [(record.place, .success(1))] }
+        func read(_ record: RecordSplitter.Record) -> [ImportReading<Int>] {
+            [ImportReading(place: record.place, result: .success(1))]
+        }
         func store(_ batch: [Int]) async throws -> [Int] { throw error }
         func count(_ outcome: Int, of imported: Int, at place: String) {}
         func summary(isDryRun: Bool) -> String { "" }

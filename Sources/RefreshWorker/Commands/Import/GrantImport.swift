@@ -26,7 +26,7 @@ struct GrantImport: OverlappingImport {
         let reading = Result { () throws(InputError) in
             try ImportedGrant(reading: record, clientIDs: clientIDs, at: time.now)
         }
-        return [(record.place, reading)]
+        return [ImportReading(place: record.place, result: reading)]
     }
 
     func prepare(_ batch: [ImportedGrant]) throws -> @Sendable () async throws -> [ImportedGrantWriter.Outcome] {

@@ -35,9 +35,6 @@ protocol RecordImport {
     var json: JSONLine { get }
 }
 
-/// An item of an import's input: its place, such as `line 5`, and its content.
-typealias ImportReading<Imported> = (place: String, result: Result<Imported, InputError>)
-
 extension RecordImport {
     var remarks: [String] { [] }
 
@@ -92,15 +89,6 @@ extension RecordImport {
                 let user = problem.userID.map { "user \(DisplayedText($0)): " } ?? ""
                 report("\(item.place): \(user)\(problem.message)")
             }
-        }
-    }
-}
-
-extension Array {
-    /// The content of the good ones of these items.
-    func imported<Imported>() -> [Imported] where Element == ImportReading<Imported> {
-        compactMap { item in
-            if case .success(let imported) = item.result { imported } else { nil }
         }
     }
 }

@@ -32,7 +32,7 @@ struct SecretsManagerImport: RecordImport {
         do throws(InputError) {
             members = try record.members()
         } catch {
-            return [(place, .failure(error))]
+            return [ImportReading(place: place, result: .failure(error))]
         }
         guard let secrets = members["SecretValues"]?.array else {
             return [read(secret: members, place)].compactMap(\.self)
@@ -41,7 +41,7 @@ struct SecretsManagerImport: RecordImport {
         values += (members["Errors"]?.array ?? []).compactMap { read(error: $0.object ?? [:]) }
         if members["NextToken"]?.string?.isEmpty == false {
             let problem = InputError("is one page of several: import-from-aws reads them all")
-            values.append((place, .failure(problem)))
+            values.append(ImportReading(place: place, result: .failure(problem)))
         }
         return values
     }
@@ -50,7 +50,7 @@ struct SecretsManagerImport: RecordImport {
     private mutating func read(secret members: [String: JSONValue], _ place: String) -> ImportReading<ImportedGrant>? {
         guard let name = members["Name"]?.string else {
             let problem = "not the output of aws secretsmanager batch-get-secret-value or get-secret-value"
-            return (place, .failure(InputError(problem)))
+            return ImportReading(place: place, result: .failure(InputError(problem)))
         }
         let user = name.utf8.dropFirst(prefix.utf8.count)
         let isOfUser = name.utf8.starts(with: prefix.utf8) && !user.isEmpty
@@ -63,10 +63,10 @@ struct SecretsManagerImport: RecordImport {
             }
             let storedAt = try RecordFields(members: members).instant("CreatedDate")
             let grant = try grant(in: text, of: String(decoding: user, as: UTF8.self), storedAt: storedAt)
-            return (Self.place(of: name), .success(grant))
+            return ImportReading(place: Self.place(of: name), result: .success(grant))
         } catch {
             // The name says more than the user in it.
-            return (Self.place(of: name), .failure(InputError(error.message)))
+            return ImportReading(place: Self.place(of: name), result: .failure(InputError(error.message)))
         }
     }
 
@@ -102,7 +102,10 @@ struct SecretsManagerImport: RecordImport {
         }
         let isName = (1...64).contains(code.utf8.count) && code.allSatisfy { $0.isASCII && $0.isLetter }
         let problem = InputError("cannot be read (\(isName ? code : "for an unknown reason"))")
-        return (Self.place(of: members["SecretId"]?.string ?? ""), .failure(problem))
+        return ImportReading(
+            place: Self.place(of: members["SecretId"]?.string ?? ""),
+            result: .failure(problem)
+        )
     }
 
     private static func place(of name: String) -> String { "secret \(DisplayedText(name))" }

@@ -31,7 +31,7 @@ struct UserImport: RecordImport {
             }
             return user
         }
-        return [(record.place, reading)]
+        return [ImportReading(place: record.place, result: reading)]
     }
 
     func store(_ batch: [ImportedUser]) async throws -> [ImportedUser.Outcome] {
