@@ -6,7 +6,7 @@ import Foundation
 
 extension AccountClient {
     /// An access token with less time than this is refreshed before it is used.
-    private static let minimumTimeLeft: TimeInterval = 60
+    static let minimumTimeLeft: TimeInterval = 60
 
     /// The limit of one request for new tokens.
     ///
@@ -19,7 +19,7 @@ extension AccountClient {
     /// A process can be suspended while it waits. When it continues, another process might have sent the same token
     /// again, and the server's grace of a minute might be over. Dropping a response is safe as long as its tokens were
     /// never used: the request can be repeated.
-    private static let maximumResponseAge: TimeInterval = 30
+    static let maximumResponseAge: TimeInterval = 30
 
     /// The number of rounds of one refresh: a new one begins when another process of the app has stored other tokens.
     private static let maximumRounds = 4

@@ -9,7 +9,7 @@ import Telemetry
 /// Each metric is named once, with its help text. `make pages` writes the table of docs/prometheus.md from it.
 struct PrometheusReport {
     /// The greatest number of client ids with samples of their own: each sample costs Prometheus memory for ever.
-    private static let maximumClients = 50
+    static let maximumClients = 50
 
     var at: Timestamp
     var version = ""

@@ -21,7 +21,7 @@ struct TokenEndpointRequest: Sendable {
     ///
     /// google-auth replaces a token 225 seconds before its end. With a shorter token it would send a request before
     /// each call.
-    private static let minimumLife: Duration = .seconds(300)
+    static let minimumLife: Duration = .seconds(300)
 
     let grantType: GrantType
     /// The user's id, also from a handle, or a token of the app, which is not verified yet.

@@ -7,8 +7,8 @@ import Telemetry
 
 /// What a request for a token demands, such as `?min_ttl=300&scope=openid`.
 struct TokenVendingRequest: Sendable {
-    private static let defaultMinimumLife = 60
-    private static let maximumMinimumLife = 3600
+    static let defaultMinimumLife = 60
+    static let maximumMinimumLife = 3600
 
     let minimumLife: Duration
     let scopes: [ScopeName]

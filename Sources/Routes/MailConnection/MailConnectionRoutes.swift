@@ -9,7 +9,7 @@ internal import Telemetry
 /// Their paths and their JSON are those of PayPulse's backend.
 struct MailConnectionRoutes: Sendable {
     /// A user without a grant who disconnects again within this time repeats a request.
-    private static let repetitionTime: Duration = .seconds(60)
+    static let repetitionTime: Duration = .seconds(60)
 
     let dependencies: AppRoutes.Dependencies
 

@@ -8,7 +8,7 @@ extension SecurityEventToken {
     /// Google does not document one. A user who disconnects and signs in again immediately must keep the new token. For
     /// example: at 0 s the user disconnects, at 5 s signs in again, at 20 s Google issues `tokens-revoked` for the
     /// tokens of 0 s.
-    private static let maximumDelayOfIssue = Duration.seconds(15 * 60)
+    static let maximumDelayOfIssue = Duration.seconds(15 * 60)
 
     /// `true` if the event might have happened before the app last sent tokens: then it might be about former tokens.
     ///

@@ -43,7 +43,7 @@ actor ResultCommitter {
     typealias Read = @Sendable (ReceivedResponse, RefreshClaim) throws(CryptoError) -> RefreshResult
 
     /// The number of results in one transaction: more than about a hundred rows only hold the writer longer.
-    private static let batchSize = 100
+    static let batchSize = 100
     /// The size of a batch that is worth a commit.
     private static let worthwhileBatch = 50
     /// The longest time that a smaller batch waits for answers that are still in flight.

@@ -4,7 +4,7 @@ import Storage
 /// Detects steps of the wall clock, by comparison with the boot clock.
 struct ClockMonitor: Sendable {
     /// The difference between the progress of the wall clock and of the boot clock that counts as a step.
-    private static let tolerance: Duration = .seconds(2)
+    static let tolerance: Duration = .seconds(2)
     private static let shortestInterval: Duration = .seconds(1)
 
     /// The reaction to a reading.

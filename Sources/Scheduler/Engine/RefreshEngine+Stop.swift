@@ -3,7 +3,7 @@ package import Base
 /// The stop of an engine.
 extension RefreshEngine {
     private static let timeToStoreCancelled: Duration = .seconds(1)
-    private static let timeToSpill: Duration = .seconds(2)
+    static let timeToSpill: Duration = .seconds(2)
 
     /// The longest time that ``stop(within:)`` takes beyond its deadline.
     package static let maximumOverrun = timeToStoreCancelled + timeToSpill

@@ -18,7 +18,7 @@ struct EndpointReach: Sendable {
     private static let minimumUnanswered = 5
     /// In less time one broken connection can end many requests, and other workers can still get answers that were on
     /// their way when the endpoint failed for all.
-    private static let minimumSilence: Duration = .seconds(5)
+    static let minimumSilence: Duration = .seconds(5)
 
     /// What is to be reported about the way to the endpoint.
     enum Change: Equatable {

@@ -7,7 +7,7 @@ package import Telemetry
 /// The alarms: what is wrong now with a client id, the store or the spill file, raised once and ended with its cause.
 extension EngineLog {
     /// The pause before an alarm of the same kind about the same client is raised again.
-    private static let alarmPause: Duration = .seconds(3600)
+    static let alarmPause: Duration = .seconds(3600)
     /// The pause before an alarm that ended can be raised again.
     ///
     /// Short enough to report a new problem, long enough that one that comes and goes does not flood the log.

@@ -6,7 +6,7 @@ import Telemetry
 struct RefreshEvent: Sendable {
     static let name = "refresh"
     /// The maximum length of Google's text, in bytes.
-    private static let maximumAnswer = 256
+    static let maximumAnswer = 256
 
     var grant: String
     var counted: CountedRefresh

@@ -41,7 +41,7 @@ enum VendDecision: Hashable, Sendable {
     static let pause: Duration = .seconds(10)
     /// The interval after each quick refresh beyond those that are allowed: a caller that rejects every token must not
     /// cause six calls a minute.
-    private static let slowedPause = BackOff(first: .seconds(20), maximum: .seconds(600))
+    static let slowedPause = BackOff(first: .seconds(20), maximum: .seconds(600))
 
     /// Decides for a caller whose token Google refused. `storesRejectedToken` is `true` if it is the stored one.
     static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> VendDecision {

@@ -11,30 +11,30 @@ package import Telemetry
 extension StatusSnapshot {
     /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below. A grant whose token
     /// has expired for less is refreshed when a service asks for it.
-    private static let tolerableLateness: Duration = .seconds(60)
+    static let tolerableLateness: Duration = .seconds(60)
     /// The same limit between two passes of `--run-once`, which cron might start every few minutes.
     package static let tolerablePassInterval: Duration = .seconds(600)
     /// A grant that is due for longer can be without a token.
-    private static let harmlessLateness = DuePolicy.margin
+    static let harmlessLateness = DuePolicy.margin
     /// The time after the last pass for which passes, and not a daemon, are expected to refresh.
-    private static let passesRemembered: Duration = .seconds(86_400)
+    static let passesRemembered: Duration = .seconds(86_400)
     /// The free space below which a person should free some.
     package static let nearlyFull: Int64 = 256 << 20
     /// Two lifetimes of an access token: a client id that works has a success in this time.
-    private static let twoPeriods: Duration = .seconds(2 * 3600)
+    static let twoPeriods: Duration = .seconds(2 * 3600)
     /// The time after which it is not usual that so many grants have expired, as they have after an import.
-    private static let tolerableLatenessOfMany: Duration = .seconds(15)
+    static let tolerableLatenessOfMany: Duration = .seconds(15)
     /// More than a tenth of the connected grants, and at least three: a few users' trouble is usual.
-    private static let tolerableShare = TolerableShare(share: 0.1, count: 3)
+    static let tolerableShare = TolerableShare(share: 0.1, count: 3)
     /// Of a Cloud project in testing, a seventh of the refresh tokens ends within each day.
-    private static let tolerableEnding = TolerableShare(share: 0.2, count: 3)
+    static let tolerableEnding = TolerableShare(share: 0.2, count: 3)
     /// As many grants as a wave has at least: one or two can be users who left.
-    private static let fewestInDoubt = 3
-    private static let tolerableNoticeAge: Duration = .seconds(3600)
+    static let fewestInDoubt = 3
+    static let tolerableNoticeAge: Duration = .seconds(3600)
     /// Google sends a verification event on request, which `google-events verify` makes. A weekly one is advised.
-    private static let tolerableSilence: Duration = .seconds(30 * 86_400)
+    static let tolerableSilence: Duration = .seconds(30 * 86_400)
     /// Two nights: one backup can fail, and the timer waits for up to half an hour.
-    private static let tolerableBackupAge: Duration = .seconds(2 * 86_400)
+    static let tolerableBackupAge: Duration = .seconds(2 * 86_400)
 
     package var findings: [Finding] {
         if let movedTo {
@@ -354,7 +354,7 @@ extension StatusSnapshot {
 }
 
 /// A part of the grants that is usual, and about which nobody is told.
-private struct TolerableShare {
+struct TolerableShare {
     /// Of all connected grants.
     let share: Double
     /// Fewer are tolerable in every case.

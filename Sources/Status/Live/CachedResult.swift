@@ -17,7 +17,7 @@ actor CachedResult<Value: Sendable> {
     /// The time after which a result that does not come is not waited for.
     private let maximumRun: Duration = .seconds(30)
     /// The age above which an earlier result is worse than none.
-    private let maximumLifetime: Duration = .seconds(600)
+    private let maximumLifetime = LiveStatus.maximumAgeOfCounts
 
     private let time: any TimeSource
     private let compute: @Sendable () async throws -> Value

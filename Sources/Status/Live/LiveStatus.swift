@@ -8,9 +8,11 @@ package struct LiveStatus: Sendable {
     /// The pause between two snapshots in the background: with their own time they are at most five seconds old.
     package static let interval: Duration = .seconds(2)
     /// The age of a snapshot above which it says nothing about now: reading the database hangs.
-    private static let maximumAge: Duration = .seconds(30)
+    package static let maximumAge: Duration = .seconds(30)
     /// The same for people, who take the page's heading for what is true now.
     private static let maximumAgeForPeople: Duration = .seconds(5)
+    /// The age above which the counts of an earlier snapshot are worse than none.
+    package static let maximumAgeOfCounts: Duration = .seconds(600)
     /// How long people wait for a newer snapshot.
     package static let waitOfPeople: Duration = .seconds(1)
 

@@ -12,7 +12,7 @@ private import Synchronization
 /// a former primary that still accepts writes, and its errors list every host.
 final class Connector: Sendable {
     /// The interval at which a worker with good connections checks if another host was promoted.
-    private static let surveyInterval: Duration = .seconds(30)
+    static let surveyInterval: Duration = .seconds(30)
     private static let surveyTimeout: Duration = .seconds(2)
 
     /// The database with all its hosts.

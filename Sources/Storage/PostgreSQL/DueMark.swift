@@ -24,6 +24,7 @@ struct DueMark {
     static let tolerance: Duration = .seconds(2)
     static let firstPart: Duration = .seconds(60)
     static let shortestPart: Duration = .seconds(1)
+    static let maximumPause: Duration = .seconds(60)
     /// Dead entries are not older than this, so the rest is one part.
     static let lastPart: Duration = .seconds(30 * 86_400)
 
@@ -78,5 +79,5 @@ struct DueMark {
     }
 
     /// The pause after a full look, so that it costs the server a fifth of one core at most.
-    static func pause(after duration: Duration) -> Duration { min(duration * 4, .seconds(60)) }
+    static func pause(after duration: Duration) -> Duration { min(duration * 4, maximumPause) }
 }

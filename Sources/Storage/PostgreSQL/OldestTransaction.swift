@@ -14,9 +14,9 @@ package struct OldestTransaction: Hashable, Sendable {
     }
 
     /// Longer than a dump of a usual database.
-    private static let tolerableAge: Duration = .seconds(3_600)
+    static let tolerableAge: Duration = .seconds(3_600)
     /// A worker makes about 30 for 1,000 refreshes.
-    private static let tolerableTransactions = 1_000_000
+    static let tolerableTransactions = 1_000_000
 
     /// `true` if a person should find out why it is open.
     package var isForgotten: Bool {

@@ -5,7 +5,7 @@ extension MetricsEvent {
     package static func alarm(_ alarm: CurrentAlarm, count: Int) -> MetricsEvent {
         MetricsEvent("alarm") { line in
             line.text("kind", alarm.kind.rawValue, "its code")
-            line.text("text", alarm.text, maximum: 512, "a sentence")
+            line.text("text", alarm.text, maximum: MetricsLine.maximumSentence, "a sentence")
             line.number("count", count, "the grants or answers that caused it")
             line.text("client", ifAny: alarm.client.isEmpty ? nil : alarm.client, "the client id, if it is about one")
         }

@@ -74,9 +74,11 @@ struct LineOutput: ~Copyable {
         }
     }
 
-    /// Checks, at most once a second, if the file was moved or removed.
+    static let nameCheckInterval: Duration = .seconds(1)
+
+    /// Checks now and then if the file was moved or removed.
     private mutating func followName() {
-        guard case .file(let path) = destination, time.sinceBoot - lastCheck >= .seconds(1) else { return }
+        guard case .file(let path) = destination, time.sinceBoot - lastCheck >= Self.nameCheckInterval else { return }
         lastCheck = time.sinceBoot
         if FileIdentity(path: path) != file.identity { reopen() }
     }

@@ -44,10 +44,15 @@ package final class LineWriter: LineSink {
     }
 
     /// A line that waits for longer is not sure to be written: its reader has stalled.
-    private static let maximumWait = Duration.seconds(1)
+    static let maximumWait: Duration = .seconds(1)
 
     /// The time for which lines are collected: waking the queue for each line costs more than writing it.
-    private static let collectionDelay = DispatchTimeInterval.milliseconds(5)
+    static let collectionDelay: Duration = .milliseconds(5)
+
+    /// The number of lines that can wait.
+    package static let defaultCapacity = 10_000
+    /// The time that the last lines get when the process ends.
+    package static let maximumFlush: Duration = .seconds(5)
 
     private let capacity: Int
     private let time: any TimeSource
@@ -61,7 +66,7 @@ package final class LineWriter: LineSink {
         to destination: LineDestination,
         time: any TimeSource,
         diagnostics: DiagnosticLog,
-        capacity: Int = 10_000
+        capacity: Int = defaultCapacity
     ) throws(FileError) {
         output = Mutex(try LineOutput(destination, time: time, diagnostics: diagnostics))
         self.time = time
@@ -93,7 +98,7 @@ package final class LineWriter: LineSink {
             backlog.count += 1
             if !backlog.isDraining {
                 backlog.isDraining = true
-                queue.asyncAfter(deadline: .now() + Self.collectionDelay) { self.drain() }
+                queue.asyncAfter(deadline: Self.deadline(in: Self.collectionDelay)) { self.drain() }
             }
             return (!backlog.isFailing && !isStalled, false)
         }
@@ -120,21 +125,24 @@ package final class LineWriter: LineSink {
     }
 
     /// Waits until all earlier lines are written or lost, and returns `false` if `limit` runs out first.
-    package func flush(within limit: Duration = .seconds(5)) async -> Bool {
+    package func flush(within limit: Duration = maximumFlush) async -> Bool {
         await withCheckedContinuation { continuation in
             let result = FirstResult(continuation)
             queue.async {
                 self.drain()
                 result.resume(returning: true)
             }
-            let deadline = DispatchTime.now() + .milliseconds(Int(limit.wholeMilliseconds))
-            DispatchQueue.global().asyncAfter(deadline: deadline) { result.resume(returning: false) }
+            DispatchQueue.global().asyncAfter(deadline: Self.deadline(in: limit)) { result.resume(returning: false) }
         }
+    }
+
+    private static func deadline(in span: Duration) -> DispatchTime {
+        .now() + .milliseconds(Int(span.wholeMilliseconds))
     }
 
     /// Waits as ``flush(within:)`` does, and logs how many lines have been lost since the start, with those that still
     /// wait.
-    package func finish(within limit: Duration = .seconds(5)) async {
+    package func finish(within limit: Duration = maximumFlush) async {
         _ = await flush(within: limit)
         let lost = backlog.withLock { $0.dropped + $0.count }
         if lost > 0 { diagnostics.error("lines were lost since the start", ["lost": lost.description]) }

@@ -6,6 +6,8 @@ package struct MetricsLine {
     package static let maximumName = 128
     /// The maximum length of a list of scopes, in bytes. Requests with longer lists are refused.
     package static let maximumScopes = 1024
+    /// The maximum length of an alarm's sentence, in bytes.
+    static let maximumSentence = 512
 
     var json = JSONLine()
     /// The fields so far, if they and not the line are wanted.

@@ -1,24 +1,14 @@
 import Foundation
 import GoogleOAuth
+import TestSupport
 import Testing
 
 @testable import Base
 @testable import Scheduler
 @testable import Storage
 
-/// A sentence of a page, with the numbers that the code has.
-struct DocumentedNumber: Sendable, CustomTestStringConvertible {
-    let page: String
-    let sentence: String
-
-    var testDescription: String { "\(page): \(sentence)" }
-
-    init(_ page: String, _ sentence: String) {
-        self.page = page
-        self.sentence = sentence
-    }
-
-    static var all: [DocumentedNumber] { sentences + confirmations }
+extension DocumentedNumber {
+    fileprivate static var all: [DocumentedNumber] { sentences + confirmations }
 
     private static let sentences: [DocumentedNumber] = [
         DocumentedNumber("docs/architecture.md", "It lasts \(Lease.span.seconds) seconds"),
@@ -37,22 +27,22 @@ struct DocumentedNumber: Sendable, CustomTestStringConvertible {
         DocumentedNumber("docs/architecture.md", "not taken over in the \(Lease.span.seconds) seconds after an outage"),
         DocumentedNumber(
             "docs/architecture.md",
-            "the grant is tried again \(RefreshRules.retryUnreadableAfter.minutesInWords) later"
+            "the grant is tried again \(RefreshRules.retryUnreadableAfter.spelled) later"
         ),
-        DocumentedNumber("docs/architecture.md", "the rate of the last \(RefusalRate.span.minutesInWords)"),
+        DocumentedNumber("docs/architecture.md", "the rate of the last \(RefusalRate.span.spelled)"),
         DocumentedNumber("docs/architecture.md", "at \(RefreshRules.maximumDoubt.minutes) minutes in any case"),
         DocumentedNumber(
             "docs/architecture.md",
             """
             up to \(ClientHealth.maximumUnconfirmedEnds) grants whose first refusal took effect in the \
-            \(ClientHealth.recallSpan.minutesInWords) before
+            \(ClientHealth.recallSpan.spelled) before
             """
         ),
         DocumentedNumber(
             "docs/runbook.md",
             """
             takes back up to \(ClientHealth.maximumUnconfirmedEnds) that ended in the \
-            \(ClientHealth.recallSpan.minutesInWords) before the wave was recognised
+            \(ClientHealth.recallSpan.spelled) before the wave was recognised
             """
         ),
         DocumentedNumber(
@@ -63,7 +53,7 @@ struct DocumentedNumber: Sendable, CustomTestStringConvertible {
         DocumentedNumber("docs/runbook.md", "wait for at most \(RefreshRules.maximumDoubt.minutes) minutes"),
         DocumentedNumber(
             "docs/services.md",
-            "For \(ClientHealth.recallSpan.minutesInWords) after Google's first refusal the code"
+            "For \(ClientHealth.recallSpan.spelled) after Google's first refusal the code"
         ),
         DocumentedNumber(
             "docs/status.md",
@@ -71,7 +61,7 @@ struct DocumentedNumber: Sendable, CustomTestStringConvertible {
         ),
         DocumentedNumber(
             "docs/status.md",
-            "which is tried every \(RefreshRules.retryUnreadableAfter.minutesInWords)"
+            "which is tried every \(RefreshRules.retryUnreadableAfter.spelled)"
         ),
         DocumentedNumber("docs/compared.md", "up to \(RefreshRules.maximumDoubt.minutes) minutes end no grant"),
         DocumentedNumber(
@@ -80,10 +70,15 @@ struct DocumentedNumber: Sendable, CustomTestStringConvertible {
         ),
     ]
 
-    private static let confirmations: [DocumentedNumber] = ["docs/architecture.md", "docs/runbook.md"].map { page in
-        let minutes = RefreshRules.confirmationTimes.map { "\($0.minutes)" }
+    private static let confirmations = [
+        DocumentedNumber("docs/architecture.md", confirmationSentence),
+        DocumentedNumber("docs/runbook.md", confirmationSentence),
+    ]
+
+    private static var confirmationSentence: String {
+        let minutes: [String] = RefreshRules.confirmationTimes.map { "\($0.minutes)" }
         let earlier = minutes.dropLast().joined(separator: ", ")
-        return DocumentedNumber(page, "\(earlier) and \(minutes.last ?? "") minutes after its first refusal")
+        return "\(earlier) and \(minutes.last ?? "") minutes after its first refusal"
     }
 
     private static let defaults = EngineConfiguration(workerName: "1-a")
@@ -111,8 +106,7 @@ struct DocumentNumberTests {
 
     @Test("are those that the pages name", arguments: DocumentedNumber.all)
     func pages(number: DocumentedNumber) throws {
-        let words = try Self.text(of: number.page).split(whereSeparator: \.isWhitespace)
-        #expect(words.joined(separator: " ").contains(number.sentence))
+        #expect(try number.isOnPage)
     }
 
     @Test("The alarm about grants in doubt names the longest doubt")
@@ -123,11 +117,4 @@ struct DocumentNumberTests {
         let alarm = try #require(fixture.refuse(.invalidGrant, on: &grant).alarm)
         #expect(alarm.text.contains("each is confirmed for up to 50 minutes before it ends; see docs/runbook.md#"))
     }
-}
-
-extension Duration {
-    fileprivate var seconds: Int64 { wholeMilliseconds / 1_000 }
-    fileprivate var minutes: Int64 { seconds / 60 }
-    /// The pages write numbers up to ten as words.
-    fileprivate var minutesInWords: String { minutes == 10 ? "ten minutes" : "\(minutes) minutes" }
 }

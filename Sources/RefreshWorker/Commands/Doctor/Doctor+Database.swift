@@ -6,7 +6,7 @@ import Storage
 /// The checks of the database: its file, its content, and whether the key ring opens its tokens.
 extension Doctor {
     /// The free space below which SQLite might not be able to write its log.
-    private static let minimumSpace: Int64 = 16 << 20
+    static let minimumSpace: Int64 = 16 << 20
     static let content = "database content"
 
     func databaseChecks() async throws -> [Check] {

@@ -13,13 +13,16 @@ struct KeyRingSummary: Equatable, Sendable {
     }
 
     struct Entry: Equatable, Sendable {
+        /// The time for which a retired key still opens tokens.
+        static let retirement: Duration = .seconds(86_400)
+
         let id: KeyID
         let role: Role
         var retiredAt: Timestamp?
 
         /// The time from which a retired key can leave the file: results that it sealed have been stored or lost by
         /// then.
-        var removableAt: Timestamp? { retiredAt.map { $0 + .seconds(24 * 3600) } }
+        var removableAt: Timestamp? { retiredAt.map { $0 + Self.retirement } }
     }
 
     /// The keys in the order of the ring's file.

@@ -46,7 +46,7 @@ extension Command {
             guard let entry = keys.entries.first(where: { $0.id == id }), let end = entry.removableAt else {
                 let now = context.time.now
                 try await BlockingCallQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
-                return .retired(removableAt: now + .seconds(86_400))
+                return .retired(removableAt: now + KeyRingSummary.Entry.retirement)
             }
             guard end <= context.time.now else {
                 throw CommandError(

@@ -4,7 +4,7 @@ import Scheduler
 /// When the parts of a pass end at the latest.
 struct PassLimits {
     /// The limit of a pass in every case, because cron starts the next one.
-    private static let maximumPass: Duration = .seconds(300)
+    static let maximumPass: Duration = .seconds(300)
 
     /// The time that the engine has to store results.
     let timeToStop: Duration

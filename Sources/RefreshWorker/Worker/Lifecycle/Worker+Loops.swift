@@ -12,12 +12,12 @@ extension Worker {
     /// Successors of sessions are kept for seconds, so the clean-up must not be much slower.
     private static let cleanUpInterval: Duration = .seconds(5)
 
-    private static let tallyInterval: Duration = .seconds(300)
+    static let tallyInterval: Duration = .seconds(300)
     private static let expiryInterval: Duration = .seconds(60)
     /// The retention is in days.
-    private static let forgettingInterval: Duration = .seconds(86_400)
+    static let forgettingInterval: Duration = .seconds(86_400)
     /// A clock that was wrong when the machine started is usually set by then.
-    private static let firstForgetting: Duration = .seconds(3600)
+    static let firstForgetting: Duration = .seconds(3600)
 
     /// The loops of every worker, also of a single pass.
     var loops: [BackgroundLoop] {

@@ -13,7 +13,7 @@ struct WorkerHeartbeat: Sendable {
     /// The interval of reports. A report is valid for several times as long.
     static let interval: Duration = .seconds(5)
     /// Rare, because each worker writes the same row.
-    private static let activityInterval: Duration = .seconds(60)
+    static let activityInterval: Duration = .seconds(60)
 
     let store: any Store
     let ring: ReloadableKeyRing

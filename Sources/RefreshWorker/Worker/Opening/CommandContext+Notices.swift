@@ -27,7 +27,7 @@ extension CommandContext {
     }
 
     /// The length that Standard Webhooks asks for.
-    private static let minimumKeyLength = 24
+    static let minimumKeyLength = 24
 
     /// Returns the key in a line: the bytes that the form of Standard Webhooks encodes, or those of any other text.
     private static func noticeSecret(in line: Secret) -> Secret? {

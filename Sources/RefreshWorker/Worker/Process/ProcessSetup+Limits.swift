@@ -4,13 +4,13 @@ import Glibc
 /// The system's limits for this process, checked before anything depends on them.
 extension ProcessSetup {
     /// Enough for the database's files, the logs, and the descriptors of Dispatch and libcurl.
-    private static let filesOfCommand = 48
+    static let filesOfCommand = 48
     /// A daemon also has connections to Google and from its callers.
-    private static let filesOfDaemon = 192
+    static let filesOfDaemon = 192
     /// Stacks and the allocator's arenas are reserved, not used.
-    private static let addressSpace: UInt = 1 << 30
+    static let addressSpace: UInt = 1 << 30
     /// The threads of Swift's pool, the stores, the HTTP client, the listeners and the look-ups of hosts.
-    private static let threads = 32
+    static let threads = 32
 
     /// Throws if a limit is too low.
     ///

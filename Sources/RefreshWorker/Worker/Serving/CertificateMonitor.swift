@@ -21,13 +21,14 @@ struct CertificateMonitor: Sendable {
 
     /// Checks until the task is cancelled.
     func checkRepeatedly() async {
-        await time.repeat(every: .seconds(60)) { check() }
+        await time.repeat(every: Self.interval) { check() }
     }
 
+    static let interval: Duration = .seconds(60)
     /// Most authorities and their tools renew with more time left.
-    private static let maximumWarning: Duration = .seconds(14 * 86_400)
+    static let maximumWarning: Duration = .seconds(14 * 86_400)
     /// Without this, certificates that live for a few days would always count as about to expire.
-    private static let fractionOfLifetime = 4
+    static let fractionOfLifetime = 4
 
     /// An alarm about a certificate that a person must renew, and its sentence.
     struct Problem {

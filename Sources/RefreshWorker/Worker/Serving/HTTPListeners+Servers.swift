@@ -11,12 +11,12 @@ struct ConnectionLimits: Equatable {
 
 /// The settings of the servers.
 extension HTTPListeners {
-    private static let maximumConnectionsOfAddress = 256
+    static let maximumConnectionsOfAddress = 256
     /// The descriptors that the worker itself needs at most: the database, logs, the threads' own, and 64 connections
     /// to Google.
     private static let descriptorsOfWorker = 128
     /// Ten thousand idle public clients must not lock out other clients.
-    private static let maximumPublic = 20_000
+    static let maximumPublic = 20_000
     private static let maximumInternal = 4096
     private static let minimumConnections = 16
 

@@ -11,7 +11,7 @@ struct CodeExchangeList {
     static let maximumInProgress = 64
     private static let maximumKept = 4096
     /// One user alone can bring any code, so this many must bring one of another client.
-    private static let enoughUsersOfForeignCodes = 3
+    static let enoughUsersOfForeignCodes = 3
 
     struct Entry {
         let userID: String
