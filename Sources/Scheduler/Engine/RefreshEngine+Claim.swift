@@ -1,17 +1,22 @@
 import Base
 import Storage
 
+/// The end of a claim.
+struct ClaimOutcome {
+    /// The grants that were not sent: another worker has them, they are deferred revocations, or the store failed.
+    var unsent = 0
+    /// `true` if the store failed, and would fail for every other grant.
+    var hasFailed = false
+}
+
 /// The claim: grants are leased in the store before they are sent.
 extension RefreshEngine {
-    /// Claims the grants of a request and sends those that were claimed.
-    ///
-    /// Returns the number of those that were not sent: another worker has them, they are deferred revocations, or the
-    /// store failed. `hasFailed` is `true` if the failure concerns every grant.
-    func claim(_ request: ClaimRequest) async -> (unsent: Int, hasFailed: Bool) {
-        guard !request.ids.isEmpty else { return (0, false) }
-        guard state.mayClaim(under: conditions) else { return (abandon(request), false) }
+    /// Claims the grants of a request, and sends those that were claimed.
+    @discardableResult
+    func claim(_ request: ClaimRequest) async -> ClaimOutcome {
+        guard !request.ids.isEmpty else { return ClaimOutcome() }
+        guard state.mayClaim(under: conditions) else { return abandon(request) }
         let start = time.sinceBoot
-        let leasesEnd = start + Lease.span
         do {
             let grants = try await store.claim(
                 request.ids,
@@ -24,31 +29,41 @@ extension RefreshEngine {
             // A claim of nothing has written nothing: a server whose disk is full accepts it.
             if !grants.isEmpty { state.takeoverPause.written(at: end) }
             state.recordClaim(took: end - start, at: end)
-            let (unsent, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
+            let (unsent, actions) = state.claimed(grants, for: request, leasesEnd: start + Lease.span)
             execute(actions)
             reportProgress()
-            return (unsent, false)
+            return ClaimOutcome(unsent: unsent)
         } catch {
-            let concernsOneRow = (error as? StoreError)?.mayConcernOneRow ?? false
-            let each = state.claimFailed(request, concernsOneRow: concernsOneRow, at: time.sinceBoot, jitter: random.nextUnit())
-            reportProgress()
-            if each.isEmpty {
-                reportStoreFailure(error, waiting: request.ids.count)
-                return (abandon(request), !concernsOneRow)
-            }
-            // One row that the store cannot read must not keep the others of its batch from being refreshed.
-            var (unsent, hasFailed) = (0, false)
-            for request in each {
-                let one = hasFailed ? (abandon(request), true) : await claim(request)
-                unsent += one.0
-                hasFailed = one.1
-            }
-            return (unsent, hasFailed)
+            return await claimFailed(request, with: error)
         }
     }
 
-    private func abandon(_ request: ClaimRequest) -> Int {
+    /// Gives up a claim that failed, or claims its grants one by one: one row that the store cannot read must not keep
+    /// the others of its batch from being refreshed.
+    private func claimFailed(_ request: ClaimRequest, with error: any Error) async -> ClaimOutcome {
+        let concernsOneRow = (error as? StoreError)?.mayConcernOneRow ?? false
+        let each = state.claimFailed(
+            request,
+            concernsOneRow: concernsOneRow,
+            at: time.sinceBoot,
+            jitter: random.nextUnit()
+        )
+        reportProgress()
+        if each.isEmpty {
+            reportStoreFailure(error, waiting: request.ids.count)
+            return abandon(request, hasFailed: !concernsOneRow)
+        }
+        var outcome = ClaimOutcome()
+        for request in each {
+            let one = outcome.hasFailed ? abandon(request, hasFailed: true) : await claim(request)
+            outcome.unsent += one.unsent
+            outcome.hasFailed = one.hasFailed
+        }
+        return outcome
+    }
+
+    private func abandon(_ request: ClaimRequest, hasFailed: Bool = false) -> ClaimOutcome {
         execute(state.ended(request.ids, as: .abandoned))
-        return request.ids.count
+        return ClaimOutcome(unsent: request.ids.count, hasFailed: hasFailed)
     }
 }

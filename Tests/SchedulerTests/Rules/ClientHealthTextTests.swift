@@ -51,7 +51,11 @@ struct ClientHealthTextTests {
         health.unendedWaveAt = start + .seconds(2_002)
         health.failures.record("timeout", status: nil, at: start)
         for second in 0..<9 { health.failures.record("http_503", status: 503, at: start + .seconds(second)) }
-        health.clientErrors = ConsecutiveClientErrors(since: BootInstant(milliseconds: 66), count: 12, grants: [1, .max])
+        health.clientErrors = ConsecutiveClientErrors(
+            since: BootInstant(milliseconds: 66),
+            count: 12,
+            grants: [1, .max]
+        )
         return health
     }
 

@@ -129,7 +129,8 @@ struct ClaimStateTests {
         for _ in 0..<2 {
             fixture.queue(1...3)
             let request = try fixture.beginClaim()
-            let each = fixture.state.claimFailed(request, concernsOneRow: false, at: fixture.conditions.instant, jitter: 0)
+            let instant = fixture.conditions.instant
+            let each = fixture.state.claimFailed(request, concernsOneRow: false, at: instant, jitter: 0)
             #expect(each.isEmpty, "the claim is not repeated")
             let actions = fixture.state.ended(request.ids, as: .abandoned)
             #expect(actions.completions.count == 3 && actions.completions.allSatisfy(\.isAbandoned))
