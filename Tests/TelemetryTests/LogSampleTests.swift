@@ -8,12 +8,12 @@ import Testing
 @Suite("A sample of the lines of plain successes")
 struct LogSampleTests {
     private let lines = MemorySink()
-    private let counters: IntervalCounters
+    private let counters: EventCounters
     private let log: EngineLog
 
     init() {
         let time = ManualTime()
-        counters = IntervalCounters(time: time)
+        counters = EventCounters(time: time)
         log = EngineLog(
             metrics: MetricsLog(sink: lines, worker: "w", time: time),
             diagnostics: DiagnosticLog(level: .error, time: time),
@@ -52,7 +52,7 @@ struct LogSampleTests {
         #expect(logged.allSatisfy { $0["stands_for"]?.integer == (interval == 1 ? nil : Int64(interval)) })
         let counts = counters.drain()
         #expect(counts.outcomes == [.refreshed: 250] && counts.notLogged == 250 - expected)
-        #expect(counters.lifetime.counts.refreshes[.refreshed] == 250)
+        #expect(counters.lifetime.refreshes[.refreshed] == 250)
         #expect(counters.drain().notLogged == 0)
     }
 

@@ -150,7 +150,7 @@ enum MetricsSamples {
 
     private static func counted(refreshes: [CountedRefresh]) -> IntervalCounts {
         let time = ManualTime()
-        let counters = IntervalCounters(time: time)
+        let counters = EventCounters(time: time)
         counters.record(refreshes)
         time.advance(by: .seconds(10))
         return counters.drain()

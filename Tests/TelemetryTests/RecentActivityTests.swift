@@ -9,10 +9,10 @@ struct RecentActivityTests {
     private typealias Slot = RecentActivity.Slot
 
     private let time = ManualTime()
-    private let counters: IntervalCounters
+    private let counters: EventCounters
 
     init() {
-        counters = IntervalCounters(time: time)
+        counters = EventCounters(time: time)
         // To the start of an hour.
         time.advance(by: .milliseconds(3_600_000 - time.now.milliseconds % 3_600_000))
     }

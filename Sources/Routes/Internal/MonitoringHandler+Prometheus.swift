@@ -19,7 +19,8 @@ extension MonitoringHandler {
         let report = PrometheusReport(
             at: time.now,
             version: version,
-            counters: counters.lifetime,
+            startedAt: counters.startedAt,
+            counts: counters.lifetime,
             droppedLines: metrics.droppedLines,
             inFlight: await engine.inFlight,
             waiting: await engine.waiting,

@@ -13,7 +13,7 @@ package struct MonitoringHandler: Sendable {
     let version: String
     let status: LiveStatus
     let engine: RefreshEngine
-    let counters: IntervalCounters
+    let counters: EventCounters
     let log: EngineLog
     let metrics: MetricsLog
     private let phase: Shared<ServingPhase>
@@ -30,7 +30,7 @@ package struct MonitoringHandler: Sendable {
         version: String,
         status: LiveStatus,
         engine: RefreshEngine,
-        counters: IntervalCounters,
+        counters: EventCounters,
         log: EngineLog,
         metrics: MetricsLog,
         phase: Shared<ServingPhase>,
@@ -129,7 +129,7 @@ package struct MonitoringHandler: Sendable {
             at: time.now,
             worker: name,
             version: version,
-            startedAt: counters.lifetime.startedAt,
+            startedAt: counters.startedAt,
             phase: phaseForPeople(process)
         )
         page.findings = status.findings(of: process, and: judged)
@@ -139,7 +139,7 @@ package struct MonitoringHandler: Sendable {
         page.clients = if let snapshot { snapshot.clients } else { await engine.clientStatuses }
         page.activity = snapshot?.activity ?? RecentActivity()
         page.activity.add(counters.activity, at: time.now)
-        page.services = counters.lifetime.counts.services
+        page.services = counters.lifetime.services
         page.changes = log.recentChanges
         page.lookup = lookup
         return page

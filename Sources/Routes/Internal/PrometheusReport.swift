@@ -13,7 +13,8 @@ struct PrometheusReport {
 
     var at: Timestamp
     var version = ""
-    var counters: LifetimeCounters
+    var startedAt: Timestamp
+    var counts: LifetimeCounts
     var droppedLines = 0
     var inFlight = 0
     /// The number of grants in memory that are not due yet.
@@ -95,7 +96,7 @@ struct PrometheusReport {
         let usage = ProcessUsage.current
         text.gauge(
             "process_start_time_seconds",
-            value: Double(counters.startedAt.milliseconds) / 1000,
+            value: Double(startedAt.milliseconds) / 1000,
             help: "Time at which the worker started, in seconds since 1970."
         )
         text.counter(
@@ -116,7 +117,6 @@ struct PrometheusReport {
     }
 
     private func writeCounters(into text: inout PrometheusText) {
-        let counts = counters.counts
         // Every outcome is present from the start, so that a rate can be computed from its first occurrence.
         text.counter(
             "refresh_worker_refreshes_total",
@@ -180,12 +180,12 @@ struct PrometheusReport {
     }
 
     private func writeVerdict(into text: inout PrometheusText) {
-        let counts = Dictionary(grouping: findings ?? []) { [$0.kind, $0.severity.rawValue] }
+        let byKind = Dictionary(grouping: findings ?? []) { [$0.kind, $0.severity.rawValue] }
         text.gauge(
             "refresh_worker_concerns",
             by: "kind",
             "severity",
-            samples: counts.sorted { $0.key[0] < $1.key[0] }.map { labels, findings in
+            samples: byKind.sorted { $0.key[0] < $1.key[0] }.map { labels, findings in
                 PrometheusText.Sample(labels: labels, value: Double(findings.count))
             },
             help: """

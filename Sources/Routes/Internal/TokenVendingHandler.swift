@@ -159,7 +159,7 @@ struct TokenVendingHandler: Sendable {
         guard record(outcome, of: service, audit: audit, forced: forced) else {
             return .failure(refused(.auditUnavailable, by: service, since: start))
         }
-        log.counters.lifetime.recordVend(outcome: outcome, of: service.name, duration: time.sinceBoot - start)
+        log.counters.recordVend(outcome: outcome, of: service.name, duration: time.sinceBoot - start)
         return .success(token)
     }
 
@@ -186,7 +186,7 @@ struct TokenVendingHandler: Sendable {
 
     /// Counts a refusal, and returns it.
     func refused(_ refusal: ServiceError, by service: Service? = nil, since start: BootInstant) -> ServiceError {
-        log.counters.lifetime.recordVend(
+        log.counters.recordVend(
             outcome: refusal.code,
             of: service?.name,
             isToken: false,

@@ -64,7 +64,7 @@ struct SecurityEventReceiver: Sendable {
         }
         for event in applied {
             // Once, even if the event is delivered several times.
-            log.counters.lifetime.recordSecurityEvent(kind: event.kind)
+            log.counters.recordSecurityEvent(kind: event.kind)
             log.metrics.record(.securityEvent(event, token: name))
             for change in event.changes { log.state(change) }
         }

@@ -1,4 +1,4 @@
-package import Base
+import Base
 package import Crypto
 
 /// The settings of an engine.

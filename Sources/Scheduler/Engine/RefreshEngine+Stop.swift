@@ -1,4 +1,4 @@
-package import Base
+import Base
 
 /// The stop of an engine.
 extension RefreshEngine {

@@ -181,7 +181,7 @@ extension EngineLog {
             return (current, count)
         }
         guard let raised else { return }
-        counters.lifetime.recordAlarm(kind)
+        counters.recordAlarm(kind)
         metrics.record(.alarm(raised.alarm, count: raised.count))
         diagnostics.error("alarm", ["kind": kind.rawValue, "client": client, "text": text])
     }

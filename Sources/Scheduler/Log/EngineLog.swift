@@ -14,7 +14,7 @@ package final class EngineLog: Sendable {
     let routineRefreshes = Mutex(Sampling())
     package let metrics: MetricsLog
     package let diagnostics: DiagnosticLog
-    package let counters: IntervalCounters
+    package let counters: EventCounters
     let time: any TimeSource
     let alarms = Mutex<[AlarmKey: AlarmState]>([:])
 
@@ -26,7 +26,7 @@ package final class EngineLog: Sendable {
         var passed = 0
     }
 
-    package init(metrics: MetricsLog, diagnostics: DiagnosticLog, counters: IntervalCounters, time: any TimeSource) {
+    package init(metrics: MetricsLog, diagnostics: DiagnosticLog, counters: EventCounters, time: any TimeSource) {
         self.metrics = metrics
         self.diagnostics = diagnostics
         self.counters = counters

@@ -120,7 +120,7 @@ package struct NoticeDispatcher: Sendable {
                 ["notice": notice.id, "type": notice.content.type, "grant": notice.content.grant?.description ?? ""]
             )
         }
-        log.counters.lifetime.recordNotice(outcome: outcome.name)
+        log.counters.recordNotice(outcome: outcome.name)
         log.metrics.record(.delivery(of: notice, outcome: outcome, status: answer.status))
     }
 

@@ -42,7 +42,7 @@ package struct StatusPage: Sendable {
     /// The refreshes of all workers, as far as they are stored, and of this worker.
     package var activity = RecentActivity()
     /// The requests for tokens to this worker by service.
-    package var services: [String: LifetimeCounters.Vends] = [:]
+    package var services: [String: LifetimeCounts.Vends] = [:]
     /// The last changes of grants that this worker made, the newest first.
     package var changes: [GrantEvent] = []
     package var lookup: Lookup?

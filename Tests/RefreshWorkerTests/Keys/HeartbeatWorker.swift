@@ -24,7 +24,7 @@ struct HeartbeatWorker: Sendable {
         log = EngineLog(
             metrics: MetricsLog(sink: lines, worker: name, time: fixture.time),
             diagnostics: DiagnosticLog(level: .error, time: fixture.time, descriptor: -1),
-            counters: IntervalCounters(time: fixture.time),
+            counters: EventCounters(time: fixture.time),
             time: fixture.time
         )
         let engine = RefreshEngine(

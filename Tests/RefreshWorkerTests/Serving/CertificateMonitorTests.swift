@@ -26,7 +26,7 @@ struct CertificateMonitorTests {
         let log = EngineLog(
             metrics: MetricsLog(sink: nil, worker: "w", time: time),
             diagnostics: DiagnosticLog(level: .error, time: time, descriptor: -1),
-            counters: IntervalCounters(time: time),
+            counters: EventCounters(time: time),
             time: time
         )
         let monitor = CertificateMonitor(certificate: Shared(old), path: "/c.pem", log: log, time: time)

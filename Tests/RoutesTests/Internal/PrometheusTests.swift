@@ -10,9 +10,9 @@ import Testing
 
 @Suite("The metrics for Prometheus")
 struct PrometheusTests {
-    static func report(_ counters: LifetimeCounters = IntervalCounters(time: ManualTime()).lifetime) -> PrometheusReport
-    {
-        PrometheusReport(at: ManualTime().now, counters: counters, droppedLines: 3, inFlight: 2)
+    static func report(_ counts: LifetimeCounts = LifetimeCounts()) -> PrometheusReport {
+        let now = ManualTime().now
+        return PrometheusReport(at: now, startedAt: now, counts: counts, droppedLines: 3, inFlight: 2)
     }
 
     private static func client(_ id: String, _ breaker: Breaker.State? = nil, ceiling: Double) -> ClientStatus {
@@ -24,19 +24,19 @@ struct PrometheusTests {
 
     /// A report in which every family has a sample.
     static var full: PrometheusReport {
-        let counters = IntervalCounters(time: ManualTime())
+        let counters = EventCounters(time: ManualTime())
         counters.record([
             CountedRefresh(outcome: .retrying, lateness: .milliseconds(1_200), latency: .milliseconds(80))
         ])
-        counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(1))
-        counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(40))
-        counters.lifetime.recordVend(outcome: "not_found", duration: .seconds(60))
-        counters.lifetime.recordRequest(route: "/v1/grants/{user_id}/token", status: 200)
-        counters.lifetime.recordRequest(route: "/v1/grants/{user_id}/token", status: 201)
-        counters.lifetime.recordRequest(route: "/metrics", status: 503)
-        counters.lifetime.recordNotice(outcome: "delivered")
-        counters.lifetime.recordSecurityEvent(kind: "token-revoked")
-        counters.lifetime.recordAlarm(.clientFault)
+        counters.recordVend(outcome: "served", duration: .milliseconds(1))
+        counters.recordVend(outcome: "served", duration: .milliseconds(40))
+        counters.recordVend(outcome: "not_found", duration: .seconds(60))
+        counters.recordRequest(route: "/v1/grants/{user_id}/token", status: 200)
+        counters.recordRequest(route: "/v1/grants/{user_id}/token", status: 201)
+        counters.recordRequest(route: "/metrics", status: 503)
+        counters.recordNotice(outcome: "delivered")
+        counters.recordSecurityEvent(kind: "token-revoked")
+        counters.recordAlarm(.clientFault)
         var report = report(counters.lifetime)
         var snapshot = StatusSnapshot(at: report.at)
         snapshot.grants.byState = [.active: 5]

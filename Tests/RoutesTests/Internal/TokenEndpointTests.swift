@@ -36,7 +36,7 @@ struct TokenEndpointTests {
         let line = try #require(fixture.audit.vends.first)
         #expect(line["service"]?.string == "full" && line["outcome"]?.string == "served")
         #expect(line["grant"]?.string == id.description && line["scopes"]?.string == gmail)
-        #expect(fixture.counters.lifetime.counts.vends == ["served": 1])
+        #expect(fixture.counters.lifetime.vends == ["served": 1])
         #expect(fixture.endpoint.calls == 0)
     }
 
@@ -125,7 +125,7 @@ struct TokenEndpointTests {
         #expect(response.error == "401 invalid_client")
         #expect(response.header("WWW-Authenticate")?.hasPrefix("Basic ") == true)
         #expect(fixture.audit.vends.isEmpty)
-        #expect(fixture.counters.lifetime.counts.vends == ["unauthorized": 1])
+        #expect(fixture.counters.lifetime.vends == ["unauthorized": 1])
     }
 
     @Test("refuses two ways to authenticate, and two names")

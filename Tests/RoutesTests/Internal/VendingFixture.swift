@@ -92,7 +92,7 @@ struct VendingFixture {
     let store: TestStore
     let vault: TokenVault
     let engine: RefreshEngine
-    let counters: IntervalCounters
+    let counters: EventCounters
     let phase = Shared(ServingPhase.starting)
     private let immediateGrants = ImmediateGrants()
     let metrics: MetricsLog
@@ -107,7 +107,7 @@ struct VendingFixture {
         store = try TestStore(time: time, random: random)
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
-        counters = IntervalCounters(time: time)
+        counters = EventCounters(time: time)
         metrics = MetricsLog(sink: audit, worker: "worker", time: time)
         diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)
         log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)

@@ -22,7 +22,7 @@ final class SecurityEventFixture: Sendable {
     let lines = CapturedLines()
     let google = PausableEndpoint()
     let engine: RefreshEngine
-    let counters: IntervalCounters
+    let counters: EventCounters
     private let log: EngineLog
     private let verified = Mutex<Result<SecurityEventToken, SecurityEventError>>(
         .failure(.unavailable(retryAfter: .seconds(10)))
@@ -32,7 +32,7 @@ final class SecurityEventFixture: Sendable {
         store = try TestStore(time: time, random: SeededRandom(seed: 1))
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
-        counters = IntervalCounters(time: time)
+        counters = EventCounters(time: time)
         log = EngineLog(
             metrics: MetricsLog(sink: lines, worker: "w", time: time),
             diagnostics: DiagnosticLog(level: .error, time: time, descriptor: open("/dev/null", O_WRONLY)),

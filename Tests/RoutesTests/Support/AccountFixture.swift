@@ -49,7 +49,7 @@ struct AccountFixture {
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
         let diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)
         let metrics = MetricsLog(sink: lines, worker: "worker", time: time)
-        let counters = IntervalCounters(time: time)
+        let counters = EventCounters(time: time)
         let log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
         engine = RefreshEngine(
             store: store,

@@ -194,7 +194,7 @@ private final class NoticeFixture: Sendable {
             log: EngineLog(
                 metrics: MetricsLog(sink: sink, worker: "worker", time: time),
                 diagnostics: DiagnosticLog(level: .error, time: time),
-                counters: IntervalCounters(time: time),
+                counters: EventCounters(time: time),
                 time: time
             ),
             random: SeededRandom(seed: 2)

@@ -14,7 +14,7 @@ struct CurrentAlarmTests {
     private let log: EngineLog
 
     init() {
-        let counters = IntervalCounters(time: time)
+        let counters = EventCounters(time: time)
         log = EngineLog(
             metrics: MetricsLog(sink: lines, worker: "w", time: time),
             diagnostics: DiagnosticLog(level: .error, time: time),

@@ -16,7 +16,7 @@ struct RecentChangeTests {
         log = EngineLog(
             metrics: MetricsLog(sink: lines, worker: "w", time: time),
             diagnostics: DiagnosticLog(level: .error, time: time),
-            counters: IntervalCounters(time: time),
+            counters: EventCounters(time: time),
             time: time
         )
     }

@@ -70,7 +70,7 @@ struct RunningEngineFixture {
             log: EngineLog(
                 metrics: MetricsLog(sink: NoLines(), worker: "fixture", time: time),
                 diagnostics: DiagnosticLog(level: .error, time: time, descriptor: -1),
-                counters: IntervalCounters(time: time),
+                counters: EventCounters(time: time),
                 time: time
             )
         )

@@ -78,7 +78,7 @@ struct EngineFixture {
             log: EngineLog(
                 metrics: MetricsLog(sink: lines, worker: name, time: time),
                 diagnostics: DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere),
-                counters: IntervalCounters(time: time),
+                counters: EventCounters(time: time),
                 time: time
             ),
             spill: spill

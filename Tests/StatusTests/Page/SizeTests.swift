@@ -54,7 +54,7 @@ struct SizeTests {
                 + (0..<24).map { (.hour, $0, 6_000_000 + $0, 5_000_000 - $0, 100_000 + $0) }
         )
         contents.services = Dictionary(
-            uniqueKeysWithValues: (0..<100).map { ("\($0)-\(long)", LifetimeCounters.Vends()) }
+            uniqueKeysWithValues: (0..<100).map { ("\($0)-\(long)", LifetimeCounts.Vends()) }
         )
         let start = BootInstant(milliseconds: 0)
         let probing = Breaker.State.probing(reason: .clientFault(long), since: start, nextProbe: start, probes: 1)

@@ -27,7 +27,7 @@ struct CommandEngine {
             log: EngineLog(
                 metrics: MetricsLog(sink: nil, worker: context.workerName, time: context.time),
                 diagnostics: context.diagnostics,
-                counters: IntervalCounters(time: context.time),
+                counters: EventCounters(time: context.time),
                 time: context.time
             ),
             spill: spill,

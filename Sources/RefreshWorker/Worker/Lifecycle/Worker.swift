@@ -18,7 +18,7 @@ struct Worker: Sendable {
     /// Writes the lines of the metrics log.
     let writer: LineWriter
     let metrics: MetricsLog
-    let counters: IntervalCounters
+    let counters: EventCounters
     let log: EngineLog
     let spill: ResultSpillFile
     let engine: RefreshEngine
@@ -46,7 +46,7 @@ struct Worker: Sendable {
         http = try context.openHTTP()
         writer = try context.openMetricsWriter()
         metrics = MetricsLog(sink: writer, worker: context.workerName, time: context.time)
-        counters = IntervalCounters(time: context.time)
+        counters = EventCounters(time: context.time)
         log = EngineLog(metrics: metrics, diagnostics: context.diagnostics, counters: counters, time: context.time)
         log.sample(oneOf: context.configuration.logSample)
         spill = context.openSpill(vault: vault)

@@ -83,7 +83,7 @@ extension HTTPListeners {
         of worker: Worker
     ) throws -> HTTPServer {
         let diagnostics = worker.context.diagnostics
-        let counters = worker.counters.lifetime
+        let counters = worker.counters
         do throws(HTTPServerError) {
             return try HTTPServer(
                 configuration: configuration,

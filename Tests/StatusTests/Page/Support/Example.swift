@@ -47,7 +47,7 @@ enum Example {
         page.snapshot?.workers = [worker(text)]
         page.snapshot?.notices = PendingNotices(count: 2, oldest: now)
         page.activity = activity([(.minute, 59, 1, 2, 3000)])
-        page.services = [text: LifetimeCounters.Vends()]
+        page.services = [text: LifetimeCounts.Vends()]
         page.clients = [client(text, .open(text), ceiling: 2.5)]
         page.clients[0].isSlowed = true
         page.clients[0].pause = .seconds(20)

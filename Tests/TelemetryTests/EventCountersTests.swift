@@ -5,11 +5,11 @@ import Testing
 @testable import Telemetry
 
 @Suite("The counters of an interval")
-struct IntervalCountersTests {
+struct EventCountersTests {
     @Test("return each count once", .timeLimit(.minutes(10)))
     func drains() async {
         let time = ManualTime()
-        let counters = IntervalCounters(time: time)
+        let counters = EventCounters(time: time)
         await withTaskGroup { group in
             for task in 0..<8 {
                 group.addTask {
