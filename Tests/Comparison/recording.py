@@ -24,8 +24,9 @@ OWN_PARTS = [
     (r"127\.0\.0\.1:\d{4,5}|localhost:\d{4,5}", "HOST:PORT"),
     (r"\b(pid|process)([ =:]+)\d+", r"\1\2N"),
     (r"\b1[789]\d{8}(\d{3})?\b", "TIME"),
-    (r"\b\d+(\.\d+)? (s|ms|min|h|GB|MB|KiB|MiB|GiB)\b", r"N \2"),
-    (r"\b(in|for) N \w+\b|\b(N|\d+) \w+ ago\b|\bnow\b", "NOW"),
+    (r"\b\d+ (d|h|min) \d+ (h|min|s)\b|\b\d+(\.\d+)? (d|h|min|s|ms)\b", "SPAN"),
+    (r"\b\d+(\.\d+)? (GB|MB|KiB|MiB|GiB)\b", "SIZE"),
+    (r"\b(in|for) SPAN\b|\bSPAN ago\b|\bnow\b", "NOW"),
     (" +", " "),
 ]
 

@@ -80,7 +80,7 @@ class Routes(rare_answers.RareAnswers):
             text = parts_of_page(self.masked_line(text))
         if path.startswith("/v1/grants"):
             # How often the worker has refreshed a grant in the meantime; a list is in the order of the random ids.
-            text = re.sub(r'("generation"): \d+', r"\1: NUMBER", text)
+            text = re.sub(r'("generation"|"last_success_at"): ("TIME"|null|\d+)', r"\1: ANY", text)
             text = text if "?" not in path else "\n".join(dict.fromkeys(re.sub(": .*", "", text).splitlines()))
         who = {SERVICE_KEY: "service", LIMITED_KEY: "limited", OPERATOR_KEY: "operator", MANAGER_KEY: "manager"}
         caller = who.get(bearer, "app" if bearer else "nobody")
@@ -319,7 +319,7 @@ def short(text):
 def parts_of_page(page):
     """Each different line of a page once, without its figures: lists are in the order of random ids."""
     page = re.sub(r"none known|<time>TIME</time>( <small>\(NOW\)</small>)?", "TIME", page)
-    page = re.sub(r"No notice waits for delivery|The notices of \d+ users? wait.*TIME", "NOTICES", page)
+    page = re.sub(r"No notice waits for delivery|The notices of \d+ users? wait[^<]*TIME", "NOTICES", page)
     page = re.sub(r"\d+([.,]\d+)*", "N", page.replace("><", ">\n<"))
     return "\n".join(dict.fromkeys(sorted(page.splitlines())))
 
@@ -336,7 +336,7 @@ def record(fixture, recording, masked):
     fixture.sandbox.settings(clients=[CLIENT, setup.SERVER_CLIENT], lifetime=3600)
     # Without these the worker would end such grants at once, or soon.
     for number, token in enumerate(("1//unknown", "1//one-that-google-does-not-know")):
-        fixture.sandbox.create(email=f"kept-{number}@gmail.com", refresh_token=token)
+        fixture.sandbox.create(email=f"kept-{number}@gmail.com", refresh_token=token, scope="openid")
     secrets = deployment.write("client-secrets", f"{setup.SERVER_CLIENT} {setup.SERVER_SECRET}")
     usual = [
         "--accept-former-refresh-tokens-until", "9999-12-31", "--server-client-id", setup.SERVER_CLIENT,
