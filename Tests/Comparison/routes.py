@@ -80,7 +80,7 @@ class Routes(rare_answers.RareAnswers):
             text = parts_of_page(self.masked_line(text))
         if path.startswith("/v1/grants"):
             # How often the worker has refreshed a grant in the meantime; a list is in the order of the random ids.
-            text = re.sub(r'("generation"|"last_success_at"): ("TIME"|null|\d+)', r"\1: ANY", text)
+            text = re.sub(r'("generation"|"last_success_at"): ("[^"]*"|null|\d+)', r"\1: ANY", text)
             text = text if "?" not in path else "\n".join(dict.fromkeys(re.sub(": .*", "", text).splitlines()))
         who = {SERVICE_KEY: "service", LIMITED_KEY: "limited", OPERATOR_KEY: "operator", MANAGER_KEY: "manager"}
         caller = who.get(bearer, "app" if bearer else "nobody")
@@ -317,11 +317,15 @@ def short(text):
 
 
 def parts_of_page(page):
-    """Each different line of a page once, without its figures: lists are in the order of random ids."""
+    """Each different line of a page once, without its figures: lists are in the order of random ids.
+
+    The last failures at Google are left out, because the worker refreshes grants meanwhile.
+    """
     page = re.sub(r"none known|<time>TIME</time>( <small>\(NOW\)</small>)?", "TIME", page)
     page = re.sub(r"No notice waits for delivery|The notices of \d+ users? wait[^<]*TIME", "NOTICES", page)
     page = re.sub(r"\d+([.,]\d+)*", "N", page.replace("><", ">\n<"))
-    return "\n".join(dict.fromkeys(sorted(page.splitlines())))
+    lines = {line for line in page.splitlines() if "Last failure" not in line and "HTTP N" not in line}
+    return "\n".join(sorted(lines))
 
 
 def names_of_metrics(text):
