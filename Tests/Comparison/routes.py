@@ -73,7 +73,7 @@ class Routes(rare_answers.RareAnswers):
         lines = [f"{answer.status}", *(f"{name}: {value}" for name, value in sorted(headers.items())), ""]
         text = answer.body.decode(errors="replace")
         if "json" in answer.headers.get("content-type", ""):
-            text = as_lines(text, numbers=path.split("?")[0] != "/status")
+            text = as_lines(text, numbers=path not in ("/status", "/readyz"))
         elif path == "/metrics":
             text = names_of_metrics(text)
         elif "html" in answer.headers.get("content-type", ""):
@@ -326,6 +326,7 @@ def parts_of_page(page):
     """
     page = re.sub(r"none known|<time>TIME</time>( <small>\(NOW\)</small>)?", "TIME", page)
     page = re.sub(r"No notice waits for delivery|The notices of \d+ users? wait[^<]*TIME", "NOTICES", page)
+    page = page.replace("due NOW, the oldest since TIME", "due NOW")
     page = re.sub(r"\d+([.,]\d+)*", "N", page.replace("><", ">\n<"))
     lines = {line for line in page.splitlines() if "Last failure" not in line and "HTTP N" not in line}
     return "\n".join(sorted(lines))
