@@ -198,27 +198,27 @@ extension GrantStatistics {
 extension SQLQuery {
     static let countAnnounced = SQLQuery(
         "count tokens of seven days",
-        """
-        SELECT client_id, count(*) FROM refresh_worker.grants /* INDEXED BY grants_by_ending */
-        WHERE refresh_expires_at > $1 AND refresh_expires_at <= $2 AND state IN (\(GrantState.connectedList))
-            AND refresh_expires_at - refresh_consented_at BETWEEN $3 AND $4
-        GROUP BY client_id
-        """
+        sql: """
+            SELECT client_id, count(*) FROM refresh_worker.grants /* INDEXED BY grants_by_ending */
+            WHERE refresh_expires_at > $1 AND refresh_expires_at <= $2 AND state IN (\(GrantState.connectedList))
+                AND refresh_expires_at - refresh_consented_at BETWEEN $3 AND $4
+            GROUP BY client_id
+            """
     )
     /// Leaves out grants that are refreshed again with the same consent, and counts each consent once.
     static let losses = SQLQuery(
         "ages of lost grants",
-        """
-        SELECT client_id, lost_at - consent FROM (
-            SELECT grant_id, consented_at AS consent, max(at) AS lost_at FROM (
-                SELECT grant_id, consented_at, at FROM refresh_worker.grant_events
-                WHERE consented_at IS NOT NULL AND at > $1 ORDER BY at DESC LIMIT $2
-            ) AS part GROUP BY grant_id, consented_at
-        ) AS part JOIN refresh_worker.grants ON id = grant_id
-        WHERE state = '\(GrantState.disconnected.rawValue)' OR refresh_consented_at IS NULL
-            OR refresh_consented_at <> consent
-        ORDER BY lost_at DESC
-        """
+        sql: """
+            SELECT client_id, lost_at - consent FROM (
+                SELECT grant_id, consented_at AS consent, max(at) AS lost_at FROM (
+                    SELECT grant_id, consented_at, at FROM refresh_worker.grant_events
+                    WHERE consented_at IS NOT NULL AND at > $1 ORDER BY at DESC LIMIT $2
+                ) AS part GROUP BY grant_id, consented_at
+            ) AS part JOIN refresh_worker.grants ON id = grant_id
+            WHERE state = '\(GrantState.disconnected.rawValue)' OR refresh_consented_at IS NULL
+                OR refresh_consented_at <> consent
+            ORDER BY lost_at DESC
+            """
     )
 }
 

@@ -197,7 +197,7 @@ extension Grant {
 extension SQLQuery {
     static let countKeys = SQLQuery(
         "count keys",
-        "SELECT refresh_key, access_key, count(*) FROM refresh_worker.grants GROUP BY refresh_key, access_key"
+        sql: "SELECT refresh_key, access_key, count(*) FROM refresh_worker.grants GROUP BY refresh_key, access_key"
     )
 }
 

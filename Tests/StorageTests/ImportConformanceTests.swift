@@ -154,7 +154,7 @@ struct ImportConformanceTests {
             try await store.transact { transaction in
                 _ = try (transaction as? any SQLTransaction)?.change([
                     SQLStatement(
-                        SQLQuery("damage", "UPDATE refresh_worker.grants SET refresh_token = $1 WHERE id > 1"),
+                        SQLQuery("damage", sql: "UPDATE refresh_worker.grants SET refresh_token = $1 WHERE id > 1"),
                         .bytes([9])
                     )
                 ])

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The schema moves forward one step at a time", .timeLimit(.minutes(10)))
 struct MigrationTests {
-    private let version = SQLQuery("version", "PRAGMA user_version")
+    private let version = SQLQuery("version", sql: "PRAGMA user_version")
     private let current = SchemaStep.all.count
     /// A step that a later version could add to the schema.
     private let next = SchemaStep { _ in
@@ -41,7 +41,7 @@ struct MigrationTests {
             }
             #expect(upgrades == [[current, current + 1]])
             #expect(try connection.integer(version) == Int64(current + 1))
-            let kept = SQLQuery("kept", "SELECT count(*) FROM grants WHERE y = created_at + 1")
+            let kept = SQLQuery("kept", sql: "SELECT count(*) FROM grants WHERE y = created_at + 1")
             #expect(try connection.integer(kept) == 3)
         }
     }
@@ -58,7 +58,7 @@ struct MigrationTests {
             let insert = """
                 INSERT INTO workers (worker_id, epoch, heartbeat, sealing_key, keys) VALUES (?, ?, ?, 'k', 'k')
                 """
-            try connection.run(SQLQuery("worker", insert)) {
+            try connection.run(SQLQuery("worker", sql: insert)) {
                 $0.bind("4711-cafe")
                 $0.bind(report.epoch)
                 $0.bind(report.heartbeat)
@@ -77,7 +77,7 @@ struct MigrationTests {
             #expect(error?.message.contains(advice) == true)
             #expect(try connection.integer(version) == Int64(current))
             #expect(upgrades.isEmpty && !connection.isInTransaction)
-            try connection.execute(SQLQuery("stopped", "DELETE FROM workers"))
+            try connection.execute(SQLQuery("stopped", sql: "DELETE FROM workers"))
             try migrate()
             #expect(try connection.integer(version) == Int64(current + 2))
         }
@@ -110,7 +110,7 @@ struct MigrationTests {
             let refused = #expect(throws: StoreError.self) { try breaking.migrate(connection, at: time) }
             #expect(refused?.code == .inUse)
             await older.close()
-            try connection.execute(SQLQuery("stopped", "DELETE FROM workers"))
+            try connection.execute(SQLQuery("stopped", sql: "DELETE FROM workers"))
             try breaking.migrate(connection, at: time)
             #expect(throws: StoreError.self) { try open() }
         }
@@ -140,7 +140,7 @@ struct MigrationTests {
                 try SQLiteSchema(steps: [first, second]).migrate(connection, at: now)
             }
             #expect(try connection.integer(version) == 2)
-            #expect(try connection.integer(SQLQuery("y", "SELECT sum(y) FROM a")) == 42)
+            #expect(try connection.integer(SQLQuery("y", sql: "SELECT sum(y) FROM a")) == 42)
         }
     }
 
@@ -151,7 +151,7 @@ struct MigrationTests {
                 try SQLiteSchema(steps: [first, failing]).migrate(connection, at: now)
             }
             #expect(try connection.integer(version) == 1)
-            #expect(try connection.integer(SQLQuery("tables", "SELECT count(*) FROM sqlite_schema")) == 1)
+            #expect(try connection.integer(SQLQuery("tables", sql: "SELECT count(*) FROM sqlite_schema")) == 1)
             #expect(!connection.isInTransaction)
         }
     }

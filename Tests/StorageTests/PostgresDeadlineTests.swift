@@ -8,8 +8,8 @@ import Testing
 
 @Suite("Deadlines of calls to PostgreSQL", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
 struct PostgresDeadlineTests {
-    private static let sleep = SQLQuery("sleep", "SELECT pg_sleep(600)")
-    private static let one = SQLQuery("one", "SELECT 1::bigint")
+    private static let sleep = SQLQuery("sleep", sql: "SELECT pg_sleep(600)")
+    private static let one = SQLQuery("one", sql: "SELECT 1::bigint")
 
     /// A deadline that has passed before the server receives the statement.
     private var over: CallDeadline { CallDeadline(in: .zero) }
@@ -58,7 +58,7 @@ struct PostgresDeadlineTests {
         try await PostgresServer.withDatabase { url in
             let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
             try await withConnection { connection in
-                _ = try connection.run(StatementBatch(SQLQuery("begin", "BEGIN")), until: over)
+                _ = try connection.run(StatementBatch(SQLQuery("begin", sql: "BEGIN")), until: over)
                 let busy = StoreError(.busy, "The lock was not free.")
                 let failure = store.rollBack(after: busy, on: connection, until: over)
                 #expect(failure.code == .busy && !failure.losesConnection)
@@ -92,7 +92,7 @@ struct PostgresDeadlineTests {
             let clock = DatabaseClock(local: SystemTime())
             let suspended = try await PostgresStore(at: address, clock: clock, timeout: .seconds(60))
             let other = try await PostgresStore.open(url: url, timeout: .seconds(60))
-            let setting = SQLQuery("limit", "SELECT current_setting('idle_in_transaction_session_timeout')")
+            let setting = SQLQuery("limit", sql: "SELECT current_setting('idle_in_transaction_session_timeout')")
             let limit = try await suspended.transact { transaction in
                 try (transaction as? PostgresTransaction)?.rows(SQLStatement(setting)) { $0.text() }.first
             }

@@ -25,7 +25,7 @@ struct SQLiteBackupTests {
                 do {
                     let other = try SQLiteConnection(path: path, timeout: .zero)
                     try other.write { () throws(StoreError) in
-                        try other.execute(SQLQuery("write", "UPDATE grants SET scope = 'changed'"))
+                        try other.execute(SQLQuery("write", sql: "UPDATE grants SET scope = 'changed'"))
                     }
                     writes.withLock { $0 += 1 }
                 } catch {

@@ -129,7 +129,7 @@ extension SQLiteDiskTests {
                     let former = try await stores[1].writer.run { connection throws(StoreError) in
                         try connection.write { () throws(StoreError) in
                             let former = try connection.integer(SQLiteSchema.readVersion)
-                            try connection.execute(SQLQuery("upgrade", "PRAGMA user_version = \(version)"))
+                            try connection.execute(SQLQuery("upgrade", sql: "PRAGMA user_version = \(version)"))
                             return former
                         }
                     }

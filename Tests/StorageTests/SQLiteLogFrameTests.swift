@@ -12,22 +12,22 @@ struct SQLiteLogFrameTests {
     /// and at its end writes headers again without their pages.
     private static let makeTables = SQLQuery(
         "make tables",
-        """
-        PRAGMA cache_size = 10;
-        PRAGMA boot.cache_size = 10;
-        CREATE TABLE stored (id INTEGER PRIMARY KEY, text TEXT) STRICT;
-        CREATE TABLE boot.leased (id INTEGER PRIMARY KEY, text TEXT) STRICT;
-        """
+        sql: """
+            PRAGMA cache_size = 10;
+            PRAGMA boot.cache_size = 10;
+            CREATE TABLE stored (id INTEGER PRIMARY KEY, text TEXT) STRICT;
+            CREATE TABLE boot.leased (id INTEGER PRIMARY KEY, text TEXT) STRICT;
+            """
     )
 
     private static func fill(_ table: String, round: Int) -> SQLQuery {
         SQLQuery(
             "fill \(table), round \(round)",
-            """
-            INSERT OR REPLACE INTO \(table)
-            WITH RECURSIVE numbers (number) AS (SELECT 0 UNION ALL SELECT number + 1 FROM numbers WHERE number < 999)
-            SELECT number * 7919 % 1000, hex(zeroblob(200)) || '\(round)' FROM numbers
-            """
+            sql: """
+                INSERT OR REPLACE INTO \(table)
+                WITH RECURSIVE numbers (number) AS (SELECT 0 UNION ALL SELECT number + 1 FROM numbers WHERE number < 999)
+                SELECT number * 7919 % 1000, hex(zeroblob(200)) || '\(round)' FROM numbers
+                """
         )
     }
 
@@ -50,10 +50,10 @@ struct SQLiteLogFrameTests {
                 }
                 let connection = try SQLiteConnection(path: killed.path(file), timeout: .seconds(1))
                 let whole = try connection.integer(
-                    SQLQuery("count", "SELECT count(*) FROM \(table) WHERE length(text) = 401 AND text LIKE '%5'")
+                    SQLQuery("count", sql: "SELECT count(*) FROM \(table) WHERE length(text) = 401 AND text LIKE '%5'")
                 )
                 #expect(whole == 1000)
-                let check = try connection.first(SQLQuery("check", "PRAGMA integrity_check")) {
+                let check = try connection.first(SQLQuery("check", sql: "PRAGMA integrity_check")) {
                     (row: inout SQLiteRow) throws(StoreError) in row.text()
                 }
                 #expect(check == "ok")

@@ -162,7 +162,7 @@ struct SQLiteOpeningTests {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
             await (try open(path)).close()
-            try connection(to: path).execute(SQLQuery("test", "PRAGMA user_version = 99"))
+            try connection(to: path).execute(SQLQuery("test", sql: "PRAGMA user_version = 99"))
             let content = try folder.bytes(of: "grants.db")
             let error = try refusal(of: path)
             #expect(error.code == .newerSchema)
@@ -183,7 +183,7 @@ struct SQLiteOpeningTests {
     func otherProgram(statements: String) async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
-            try connection(to: path).execute(SQLQuery("test", statements))
+            try connection(to: path).execute(SQLQuery("test", sql: statements))
             let content = try folder.bytes(of: "grants.db")
             let error = try refusal(of: path)
             #expect(error.code == .cannotOpen)

@@ -76,7 +76,7 @@ extension SQLiteDiskTests {
             try await FailingDisk.with { disk in
                 let store = try await openWithGrants(on: disk)
                 try await store.writer.run { connection throws(StoreError) in
-                    try connection.run(SQLQuery("leave syncs out", "PRAGMA synchronous = OFF"))
+                    try connection.run(SQLQuery("leave syncs out", sql: "PRAGMA synchronous = OFF"))
                 }
                 for id in ids { try await refresh(id, in: store) }
                 #expect(try await lost(of: ids, on: disk) == ids)
@@ -123,8 +123,8 @@ extension SQLiteDiskTests {
                 for id in ids[..<6] { try await refresh(id, in: store) }
                 do {
                     let reader = try SQLiteConnection.reader(path: store.path, leases: store.leases, timeout: .zero)
-                    try reader.run(SQLQuery("begin", "BEGIN"))
-                    _ = try reader.integer(SQLQuery("count", "SELECT count(*) FROM grants"))
+                    try reader.run(SQLQuery("begin", sql: "BEGIN"))
+                    _ = try reader.integer(SQLQuery("count", sql: "SELECT count(*) FROM grants"))
                     for id in ids[6...] { try await refresh(id, in: store) }
                     #expect(try await !checkpoint(store), "the reader is in the way")
                     reader.rollBack()
@@ -158,8 +158,8 @@ extension SQLiteDiskTests {
                 // A reader prevents a restart of the log, which leaves the other way of making it durable.
                 let reader = try SQLiteConnection.reader(path: first.path, leases: first.leases, timeout: .zero)
                 if isRead {
-                    try reader.run(SQLQuery("begin", "BEGIN"))
-                    _ = try reader.integer(SQLQuery("count", "SELECT count(*) FROM grants"))
+                    try reader.run(SQLQuery("begin", sql: "BEGIN"))
+                    _ = try reader.integer(SQLQuery("count", sql: "SELECT count(*) FROM grants"))
                 }
                 let second = try open(disk.folder)
                 for id in ids[2...] { try await refresh(id, in: second) }

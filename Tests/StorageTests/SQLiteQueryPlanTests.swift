@@ -177,13 +177,13 @@ extension SQLiteQueryPlanTests {
         let now = start + .seconds(daysLater * 86_400)
         _ = grant.refreshed(RefreshedTokens(accessToken: try Sample.accessToken("next")), at: now, due: { _ in now })
         let update = SQLiteGrantRow.part(of: grant, from: former).update
-        let operations = try await rows(SQLQuery("operations", "EXPLAIN " + update.text), skipping: 1)
+        let operations = try await rows(SQLQuery("operations", sql: "EXPLAIN " + update.text), skipping: 1)
         #expect(operations.count { $0 == "IdxDelete" } == indexes)
         #expect(!operations.contains("OpenEphemeral"))
     }
 
     private func plan(of query: SQLQuery) async throws -> [String] {
-        try await rows(SQLQuery("plan", "EXPLAIN QUERY PLAN " + query.text), skipping: 3)
+        try await rows(SQLQuery("plan", sql: "EXPLAIN QUERY PLAN " + query.text), skipping: 3)
     }
 
     /// Returns the texts in the column after the first `columns` ones.

@@ -23,7 +23,7 @@ struct SQLiteSafetyTests {
     func damagedRow() async throws {
         try await withStore { store, folder in
             try await store.add([try Sample.grant(1), try Sample.grant(2)])
-            let damage = SQLQuery("damage", "UPDATE grants SET refresh_token = x'00' WHERE id = 1")
+            let damage = SQLQuery("damage", sql: "UPDATE grants SET refresh_token = x'00' WHERE id = 1")
             try SQLiteConnection(path: folder.path("grants.db"), timeout: .seconds(10)).run(damage)
             let error = await #expect(throws: StoreError.self) { _ = try await store.grant(GrantID(rawValue: 1)) }
             #expect(error?.code == .corrupt)
@@ -106,8 +106,8 @@ struct SQLiteSafetyTests {
             do {
                 let reader = try SQLiteConnection.reader(path: store.path, leases: store.leases, timeout: .zero)
                 try await store.change(GrantID(rawValue: 1)) { _ in [] }
-                try reader.run(SQLQuery("begin", "BEGIN"))
-                _ = try reader.integer(SQLQuery("count", "SELECT count(*) FROM grants"))
+                try reader.run(SQLQuery("begin", sql: "BEGIN"))
+                _ = try reader.integer(SQLQuery("count", sql: "SELECT count(*) FROM grants"))
                 try await store.change(GrantID(rawValue: 1)) { $0.disconnectByRequest(revokes: false, at: start) }
                 try await finishQueue(of: store)
                 #expect(try !folder.names(holding: secret).isEmpty)
@@ -129,7 +129,7 @@ struct SQLiteSafetyTests {
             try await store.writer.run { connection throws(StoreError) in
                 try connection.write { () throws(StoreError) in
                     try connection.execute(
-                        SQLQuery("wipe", "UPDATE grants SET refresh_token = NULL, refresh_key = NULL")
+                        SQLQuery("wipe", sql: "UPDATE grants SET refresh_token = NULL, refresh_key = NULL")
                     )
                 }
             }
@@ -175,9 +175,9 @@ struct SQLiteSafetyTests {
         try await store.writer.run { connection throws(StoreError) in
             var pages = pages
             if pages.hasPrefix("(") {
-                pages = String(try connection.integer(SQLQuery("page count", "PRAGMA page_count")))
+                pages = String(try connection.integer(SQLQuery("page count", sql: "PRAGMA page_count")))
             }
-            try connection.execute(SQLQuery("limit", "PRAGMA max_page_count = \(pages)"))
+            try connection.execute(SQLQuery("limit", sql: "PRAGMA max_page_count = \(pages)"))
         }
     }
 
@@ -206,13 +206,13 @@ struct SQLiteSafetyTests {
             ]
             for (pragma, value) in expected {
                 let found = try await store.writer.run { connection throws(StoreError) in
-                    try connection.integer(SQLQuery("test \(pragma)", "PRAGMA \(pragma)"))
+                    try connection.integer(SQLQuery("test \(pragma)", sql: "PRAGMA \(pragma)"))
                 }
                 #expect(found == value, "\(pragma)")
             }
             let refused = await #expect(throws: StoreError.self) {
                 try await store.reader.run { connection throws(StoreError) in
-                    try connection.execute(SQLQuery("write", "DELETE FROM grants"))
+                    try connection.execute(SQLQuery("write", sql: "DELETE FROM grants"))
                 }
             }
             #expect(refused?.message.contains("attempt to write a readonly database") == true)

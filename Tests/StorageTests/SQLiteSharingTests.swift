@@ -49,7 +49,7 @@ struct SQLiteSharingTests {
             #expect(try await store.removeExpired(at: end).users == 1)
             #expect(try await store.grantRowProblem() == nil)
             let other = try SQLiteConnection(path: folder.path("grants.db"), timeout: .zero)
-            try other.execute(SQLQuery("another program", "DELETE FROM grants WHERE id = 2"))
+            try other.execute(SQLQuery("another program", sql: "DELETE FROM grants WHERE id = 2"))
             let problem = try await store.grantRowProblem()
             #expect(problem?.hasPrefix("1 grants are in the database, and 2 were stored there") == true)
             await store.close()

@@ -35,7 +35,7 @@ struct StoreCopyTests {
             let path = folder.path("grants.db")
             try await SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot").close()
             let connection = try SQLiteConnection(path: path, timeout: .zero)
-            let query = SQLQuery("tables", "SELECT name FROM sqlite_schema WHERE type = 'table'")
+            let query = SQLQuery("tables", sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
             let tables = try connection.rows(query) { (row: inout SQLiteRow) throws(StoreError) in row.text() }
             let copied = ["users", "grants", "grant_events", "sessions", "clients", "security_events", "notices"]
             let own = ["grant_counts", "meta", "workers", "sqlite_sequence"]
@@ -228,7 +228,7 @@ struct StoreCopyTests {
             let target = try await stores.open("target")
             try await source.fill(users: 2)
             let keys = "'\(Sample.key)', '\(Sample.key)'"
-            let report = SQLQuery("report", "INSERT OR REPLACE INTO workers VALUES ('late', ?, ?, \(keys), 1)")
+            let report = SQLQuery("report", sql: "INSERT OR REPLACE INTO workers VALUES ('late', ?, ?, \(keys), 1)")
             let copy = StoreCopy(from: source, to: target, at: "the new place", pause: noPause) { progress in
                 guard case .compared = progress else { return }
                 do throws(StoreError) {
@@ -255,12 +255,12 @@ struct StoreCopyTests {
             try await source.fill(users: 2)
             let refuse = SQLQuery(
                 "refuse the end of receiving",
-                """
-                CREATE TRIGGER refuse BEFORE DELETE ON meta WHEN OLD.key = 'receiving_copy'
-                BEGIN SELECT raise(ABORT, 'refused'); END
-                """
+                sql: """
+                    CREATE TRIGGER refuse BEFORE DELETE ON meta WHEN OLD.key = 'receiving_copy'
+                    BEGIN SELECT raise(ABORT, 'refused'); END
+                    """
             )
-            let allow = SQLQuery("allow the end of receiving", "DROP TRIGGER refuse")
+            let allow = SQLQuery("allow the end of receiving", sql: "DROP TRIGGER refuse")
             @Sendable func run(_ query: SQLQuery) {
                 do throws(StoreError) {
                     try SQLiteConnection(path: stores.folder.path("target"), timeout: .seconds(10)).run(query) { _ in }

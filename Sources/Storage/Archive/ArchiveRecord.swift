@@ -114,14 +114,18 @@ extension SQLQuery {
     /// Notes a copy on its way into a database without records.
     fileprivate static let noteReceiving = SQLQuery(
         "note a copy on its way",
-        """
-        INSERT INTO refresh_worker.meta (key, value) SELECT $1, 'begun' WHERE \(
-            ArchiveRecord.Kind.allCases.map { "NOT EXISTS (SELECT 1 FROM refresh_worker.\($0.table.name))" }
-                .joined(separator: " AND ")
-        )
-        ON CONFLICT DO NOTHING
-        """
+        sql: """
+            INSERT INTO refresh_worker.meta (key, value) SELECT $1, 'begun' WHERE \(hasNoRecords)
+            ON CONFLICT DO NOTHING
+            """
     )
+
+    private static var hasNoRecords: String {
+        let conditions = ArchiveRecord.Kind.allCases.map {
+            "NOT EXISTS (SELECT 1 FROM refresh_worker.\($0.table.name))"
+        }
+        return conditions.joined(separator: " AND ")
+    }
 }
 
 extension SQLStore {
@@ -131,7 +135,7 @@ extension SQLStore {
     static var movedKey: String { "moved_to" }
 
     package func count(of kind: ArchiveRecord.Kind) async throws -> Int {
-        let query = SQLQuery("count \(kind.rawValue)", "SELECT count(*) FROM refresh_worker.\(kind.table.name)")
+        let query = SQLQuery("count \(kind.rawValue)", sql: "SELECT count(*) FROM refresh_worker.\(kind.table.name)")
         return try await first(SQLStatement(query), by: .wholeTable) { $0.count() } ?? 0
     }
 
@@ -155,7 +159,7 @@ extension SQLStore {
         async throws -> [ArchiveRecord]
     {
         let table = kind.table
-        let query = kind == .grant ? SQLQuery(name, "\(Self.allOfGrants) \(rest)") : table.select(name, rest)
+        let query = kind == .grant ? SQLQuery(name, sql: "\(Self.allOfGrants) \(rest)") : table.select(name, rest)
         return try await rows(SQLStatement(query, values), by: .scan) { row throws(StoreError) in
             let record = ArchiveRecord(kind: kind, values: table.columns.map { row.value(of: $0.type) })
             try record.check()

@@ -110,7 +110,10 @@ extension PostgresConnection {
     static let oldestServer = 130_000
 
     /// The query for a server that does not identify itself, such as some managed servers.
-    private static let sessionQuery = SQLQuery("session", "SELECT pg_backend_pid()::bigint, NULL::text, NULL::bigint")
+    private static let sessionQuery = SQLQuery(
+        "session",
+        sql: "SELECT pg_backend_pid()::bigint, NULL::text, NULL::bigint"
+    )
 
     /// Connects, and identifies the server.
     static func open(_ address: DatabaseAddress, until deadline: CallDeadline) throws(StoreError)

@@ -217,38 +217,38 @@ extension ServerIdentity {
     /// current WAL file.
     static let query = SQLQuery(
         "server identity",
-        """
-        SELECT pg_backend_pid()::bigint, system_identifier::text,
-            CASE WHEN NOT pg_is_in_recovery()
-                THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END
-        FROM pg_control_system()
-        """
+        sql: """
+            SELECT pg_backend_pid()::bigint, system_identifier::text,
+                CASE WHEN NOT pg_is_in_recovery()
+                    THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END
+            FROM pg_control_system()
+            """
     )
 }
 
 extension SQLQuery {
     fileprivate static let readServerNotes = SQLQuery(
         "server and store id",
-        """
-        SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id', 'database')
-        UNION ALL SELECT 'current_database', oid::text FROM pg_catalog.pg_database WHERE datname = current_database()
-        """
+        sql: """
+            SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id', 'database')
+            UNION ALL SELECT 'current_database', oid::text FROM pg_catalog.pg_database WHERE datname = current_database()
+            """
     )
     static let recordDatabase = SQLQuery(
         "record database",
-        """
-        INSERT INTO refresh_worker.meta (key, value) VALUES ('database', $1)
-        ON CONFLICT (key) DO UPDATE SET value = excluded.value
-        """
+        sql: """
+            INSERT INTO refresh_worker.meta (key, value) VALUES ('database', $1)
+            ON CONFLICT (key) DO UPDATE SET value = excluded.value
+            """
     )
     /// Stores the server, unless another worker has recorded a higher timeline of the same cluster.
     static let recordServer = SQLQuery(
         "record server",
-        """
-        INSERT INTO refresh_worker.meta AS old (key, value) VALUES ('server', $1 || ' ' || $2)
-        ON CONFLICT (key) DO UPDATE SET value = excluded.value
-        WHERE split_part(old.value, ' ', 1) <> $1 OR split_part(old.value, ' ', 2)::bigint < $2
-        """
+        sql: """
+            INSERT INTO refresh_worker.meta AS old (key, value) VALUES ('server', $1 || ' ' || $2)
+            ON CONFLICT (key) DO UPDATE SET value = excluded.value
+            WHERE split_part(old.value, ' ', 1) <> $1 OR split_part(old.value, ' ', 2)::bigint < $2
+            """
     )
 }
 

@@ -18,7 +18,7 @@ final class NotificationListener: Sendable {
         }
     }
 
-    private static let listen = SQLQuery("listen", "LISTEN \(PendingWrites.channel)")
+    private static let listen = SQLQuery("listen", sql: "LISTEN \(PendingWrites.channel)")
     private static let timeout: Duration = .seconds(10)
 
     private let connector: Connector

@@ -31,27 +31,27 @@ extension OldestTransaction {
     /// An open transaction that has neither a snapshot nor a number keeps no row.
     fileprivate static let query = SQLQuery(
         "oldest transaction",
-        """
-        SELECT holder, seconds, transactions FROM (
-            SELECT format('session %s of %s (%s)', pid, usename, concat_ws(', ', nullif(application_name, ''), state))
-                    AS holder,
-                extract(epoch FROM clock_timestamp() - xact_start)::bigint AS seconds,
-                greatest(age(backend_xmin), age(backend_xid))::bigint AS transactions
-            FROM pg_catalog.pg_stat_activity
-            WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
-            UNION ALL
-            SELECT format('prepared transaction %s of %s', gid, owner),
-                extract(epoch FROM clock_timestamp() - prepared)::bigint, age(transaction)::bigint
-            FROM pg_catalog.pg_prepared_xacts WHERE database = current_database()
-            UNION ALL
-            SELECT format('replication slot %s', slot_name), NULL, age(xmin)::bigint
-            FROM pg_catalog.pg_replication_slots
-            UNION ALL
-            SELECT format('standby %s (hot_standby_feedback)', application_name), NULL, age(backend_xmin)::bigint
-            FROM pg_catalog.pg_stat_replication
-        ) AS holders
-        WHERE transactions IS NOT NULL ORDER BY transactions DESC, seconds DESC NULLS LAST LIMIT 1
-        """
+        sql: """
+            SELECT holder, seconds, transactions FROM (
+                SELECT format('session %s of %s (%s)', pid, usename, concat_ws(', ', nullif(application_name, ''), state))
+                        AS holder,
+                    extract(epoch FROM clock_timestamp() - xact_start)::bigint AS seconds,
+                    greatest(age(backend_xmin), age(backend_xid))::bigint AS transactions
+                FROM pg_catalog.pg_stat_activity
+                WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+                UNION ALL
+                SELECT format('prepared transaction %s of %s', gid, owner),
+                    extract(epoch FROM clock_timestamp() - prepared)::bigint, age(transaction)::bigint
+                FROM pg_catalog.pg_prepared_xacts WHERE database = current_database()
+                UNION ALL
+                SELECT format('replication slot %s', slot_name), NULL, age(xmin)::bigint
+                FROM pg_catalog.pg_replication_slots
+                UNION ALL
+                SELECT format('standby %s (hot_standby_feedback)', application_name), NULL, age(backend_xmin)::bigint
+                FROM pg_catalog.pg_stat_replication
+            ) AS holders
+            WHERE transactions IS NOT NULL ORDER BY transactions DESC, seconds DESC NULLS LAST LIMIT 1
+            """
     )
 }
 

@@ -70,7 +70,7 @@ enum PostgresGrantRow {
     )
     private static let insertGrants = SQLQuery(
         "insert grants",
-        "\(grants.insertMany("").text) WHERE \(isNotDeleted)"
+        sql: "\(grants.insertMany("").text) WHERE \(isNotDeleted)"
     )
     /// A subquery for each row, and no join: a prepared join can have a plan from a time at which the table was small.
     private static let isNotDeleted = """
@@ -136,12 +136,12 @@ struct PendingWrites {
 
     private static let addCounts = SQLQuery(
         "count grants",
-        """
-        INSERT INTO refresh_worker.grant_counts AS old (state, grants) SELECT * FROM unnest($1::text[], $2::bigint[])
-        ON CONFLICT (state) DO UPDATE SET grants = old.grants + excluded.grants
-        """
+        sql: """
+            INSERT INTO refresh_worker.grant_counts AS old (state, grants) SELECT * FROM unnest($1::text[], $2::bigint[])
+            ON CONFLICT (state) DO UPDATE SET grants = old.grants + excluded.grants
+            """
     )
-    private static let notify = SQLQuery("notify", "SELECT pg_notify($1, '')")
+    private static let notify = SQLQuery("notify", sql: "SELECT pg_notify($1, '')")
 
     private static let insertEvents = GrantEvent.added.insertMany("insert events")
     private static let trimEvents = SQLQuery.trimEvents(

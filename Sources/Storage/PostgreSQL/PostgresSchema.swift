@@ -13,34 +13,34 @@ struct PostgresSchema {
     /// It reads the catalogue, which needs no permission: to_regclass is refused if the schema cannot be used.
     private static let catalogQuery = SQLQuery(
         "reading the catalogue",
-        """
-        SELECT EXISTS (
-                SELECT 1 FROM pg_catalog.pg_class
-                WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
-            ),
-            EXISTS (SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('refresh_worker')),
-            to_regnamespace('refresh_worker') IS NOT NULL,
-            coalesce(has_schema_privilege(to_regnamespace('refresh_worker')::oid, 'USAGE'), true),
-            has_database_privilege(current_database(), 'CREATE'),
-            quote_ident(current_database()), quote_ident(current_user::text),
-            (
-                SELECT quote_ident(pg_get_userbyid(relowner)) FROM pg_catalog.pg_class
-                WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
-            )
-        """
+        sql: """
+            SELECT EXISTS (
+                    SELECT 1 FROM pg_catalog.pg_class
+                    WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
+                ),
+                EXISTS (SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('refresh_worker')),
+                to_regnamespace('refresh_worker') IS NOT NULL,
+                coalesce(has_schema_privilege(to_regnamespace('refresh_worker')::oid, 'USAGE'), true),
+                has_database_privilege(current_database(), 'CREATE'),
+                quote_ident(current_database()), quote_ident(current_user::text),
+                (
+                    SELECT quote_ident(pg_get_userbyid(relowner)) FROM pg_catalog.pg_class
+                    WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
+                )
+            """
     )
-    static let readVersion = SQLQuery("schema version", "SELECT version FROM refresh_worker.schema_version")
+    static let readVersion = SQLQuery("schema version", sql: "SELECT version FROM refresh_worker.schema_version")
     private static let takeLock = SQLQuery(
         "waiting for another process to create the schema",
-        "SELECT pg_advisory_xact_lock($1)"
+        sql: "SELECT pg_advisory_xact_lock($1)"
     )
     /// The columns of a worker that every version has.
     private static let liveWorkerIDs = SQLQuery(
         "live workers of any version",
-        """
-        SELECT worker_id FROM refresh_worker.workers
-        WHERE abs(\(SQLQuery.readClock) - heartbeat) <= $1 ORDER BY worker_id
-        """
+        sql: """
+            SELECT worker_id FROM refresh_worker.workers
+            WHERE abs(\(SQLQuery.readClock) - heartbeat) <= $1 ORDER BY worker_id
+            """
     )
     /// All statements wait behind a step that waits for the lock of a table, so it waits less than their callers do.
     ///

@@ -3,17 +3,17 @@ private import Synchronization
 
 extension PostgresStore {
     private static let entries = "SELECT due_at, grant_id FROM refresh_worker.grant_schedule WHERE client_id = $1"
-    static let due = SQLQuery("due", "\(entries) AND due_at <= $2 ORDER BY due_at, grant_id LIMIT $3")
+    static let due = SQLQuery("due", sql: "\(entries) AND due_at <= $2 ORDER BY due_at, grant_id LIMIT $3")
     static let dueAfter = SQLQuery(
         "due after a cursor",
-        """
-        \(entries) AND due_at <= $2 AND (due_at, grant_id) > ($4::bigint, $5::bigint)
-        ORDER BY due_at, grant_id LIMIT $3
-        """
+        sql: """
+            \(entries) AND due_at <= $2 AND (due_at, grant_id) > ($4::bigint, $5::bigint)
+            ORDER BY due_at, grant_id LIMIT $3
+            """
     )
     static let duePart = SQLQuery(
         "part of a full look",
-        "\(entries) AND due_at <= $2 AND due_at > $4 ORDER BY due_at, grant_id LIMIT $3"
+        sql: "\(entries) AND due_at <= $2 AND due_at > $4 ORDER BY due_at, grant_id LIMIT $3"
     )
     /// Reads the grants before the mark by their primary key.
     ///
@@ -21,11 +21,11 @@ extension PostgresStore {
     /// it counts no dead entries, and would step over all of them to find one grant.
     private static let stillDue = SQLQuery(
         "still due",
-        """
-        SELECT due_at, grant_id FROM unnest($3::bigint[]) AS wanted (id) CROSS JOIN LATERAL (
-            SELECT * FROM refresh_worker.grant_schedule WHERE grant_id = wanted.id OFFSET 0
-        ) AS entry WHERE client_id = $1 AND due_at <= $2
-        """
+        sql: """
+            SELECT due_at, grant_id FROM unnest($3::bigint[]) AS wanted (id) CROSS JOIN LATERAL (
+                SELECT * FROM refresh_worker.grant_schedule WHERE grant_id = wanted.id OFFSET 0
+            ) AS entry WHERE client_id = $1 AND due_at <= $2
+            """
     )
 
     package func due(

@@ -14,19 +14,19 @@ extension SQLQuery {
     private static func claim(_ name: String, from source: String, where condition: String) -> SQLQuery {
         SQLQuery(
             name,
-            """
-            WITH free AS MATERIALIZED (
-                SELECT s.grant_id, coalesce(s.lease_owner <> '', false) AS is_unfinished, \(now(unless: 7)) AS now
-                FROM \(source)
-                WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
-                ORDER BY s.grant_id FOR UPDATE OF s SKIP LOCKED
-            )
-            UPDATE refresh_worker.grant_schedule AS s
-            SET lease_owner = $1, lease_claim = wanted.claim, lease_epoch = $2, lease_until = free.now + $3
-            FROM free JOIN unnest($4::bigint[], $5::bigint[]) AS wanted (id, claim) ON wanted.id = free.grant_id
-            WHERE s.grant_id = free.grant_id
-            RETURNING s.grant_id, free.is_unfinished
-            """
+            sql: """
+                WITH free AS MATERIALIZED (
+                    SELECT s.grant_id, coalesce(s.lease_owner <> '', false) AS is_unfinished, \(now(unless: 7)) AS now
+                    FROM \(source)
+                    WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
+                    ORDER BY s.grant_id FOR UPDATE OF s SKIP LOCKED
+                )
+                UPDATE refresh_worker.grant_schedule AS s
+                SET lease_owner = $1, lease_claim = wanted.claim, lease_epoch = $2, lease_until = free.now + $3
+                FROM free JOIN unnest($4::bigint[], $5::bigint[]) AS wanted (id, claim) ON wanted.id = free.grant_id
+                WHERE s.grant_id = free.grant_id
+                RETURNING s.grant_id, free.is_unfinished
+                """
         )
     }
 
@@ -43,11 +43,11 @@ extension SQLQuery {
     /// which the claim, being one statement, might not.
     static let claimed = SQLQuery(
         "claimed grants",
-        """
-        SELECT \(PostgresGrantRow.columns), g.xmin::text::bigint FROM \(PostgresGrantRow.source)
-        JOIN unnest($1::bigint[], $2::bigint[]) AS wanted (id, claim)
-            ON wanted.id = s.grant_id AND wanted.claim = s.lease_claim
-        """
+        sql: """
+            SELECT \(PostgresGrantRow.columns), g.xmin::text::bigint FROM \(PostgresGrantRow.source)
+            JOIN unnest($1::bigint[], $2::bigint[]) AS wanted (id, claim)
+                ON wanted.id = s.grant_id AND wanted.claim = s.lease_claim
+            """
     )
 
     /// The rows of the grants `$1` that are leased under the claims `$2`, locked in the order in which all statements
@@ -61,21 +61,21 @@ extension SQLQuery {
     private static let named = "WITH named AS MATERIALIZED (\(lockedByClaim))"
     static let renew = SQLQuery(
         "renew leases",
-        """
-        \(named), clock AS MATERIALIZED (SELECT \(now(unless: 5)) AS now)
-        UPDATE refresh_worker.grant_schedule AS s SET lease_until = clock.now + $3 FROM named, clock
-        WHERE s.grant_id = named.grant_id AND s.lease_epoch = $4
-        RETURNING s.grant_id
-        """
+        sql: """
+            \(named), clock AS MATERIALIZED (SELECT \(now(unless: 5)) AS now)
+            UPDATE refresh_worker.grant_schedule AS s SET lease_until = clock.now + $3 FROM named, clock
+            WHERE s.grant_id = named.grant_id AND s.lease_epoch = $4
+            RETURNING s.grant_id
+            """
     )
     fileprivate static let release = SQLQuery(
         "release leases",
-        """
-        \(named)
-        UPDATE refresh_worker.grant_schedule AS s
-        SET lease_owner = NULL, lease_claim = NULL, lease_epoch = NULL, lease_until = NULL FROM named
-        WHERE s.grant_id = named.grant_id
-        """
+        sql: """
+            \(named)
+            UPDATE refresh_worker.grant_schedule AS s
+            SET lease_owner = NULL, lease_claim = NULL, lease_epoch = NULL, lease_until = NULL FROM named
+            WHERE s.grant_id = named.grant_id
+            """
     )
 }
 
@@ -162,11 +162,11 @@ extension SQLQuery {
     /// changes a grant locks this row first, so the grant stays as the next statement sees it.
     fileprivate static let lockClaims = SQLQuery(
         "lock claims",
-        """
-        SELECT count(*) FROM (
-            \(lockedByClaim)
-        ) AS locked
-        """
+        sql: """
+            SELECT count(*) FROM (
+                \(lockedByClaim)
+            ) AS locked
+            """
     )
     fileprivate static let wholeRows = plainRows(PostgresGrantRow.changing)
     fileprivate static let refreshedRows = plainRows(PostgresGrantRow.refreshed)
@@ -197,24 +197,24 @@ extension SQLQuery {
         let ofGrant = Table(rows.name, rows.columns.dropLast(plainColumns.count))
         return SQLQuery(
             name,
-            """
-            WITH stored AS (
-                UPDATE refresh_worker.grants AS old SET \(ofGrant.changes)
-                FROM \(rows.newRows)
-                    JOIN refresh_worker.grant_schedule AS s ON s.grant_id = new.id AND s.lease_claim = new.claim
-                WHERE old.id = new.id AND old.xmin::text::bigint = new.row_version
-                RETURNING old.id, old.client_id, new.due_at, new.client_secret
-            ), scheduled AS (
-                UPDATE refresh_worker.grant_schedule AS s
-                SET due_at = stored.due_at, lease_owner = NULL, lease_claim = NULL, lease_epoch = NULL, lease_until = NULL
-                FROM stored WHERE s.grant_id = stored.id
-            ), counted AS (
-                INSERT INTO refresh_worker.client_successes (client_id, at, successes, client_secret)
-                SELECT client_id, $\(rows.columns.count + 1)::bigint, count(*), client_secret FROM stored
-                GROUP BY client_id, client_secret
-            )
-            SELECT id FROM stored
-            """
+            sql: """
+                WITH stored AS (
+                    UPDATE refresh_worker.grants AS old SET \(ofGrant.changes)
+                    FROM \(rows.newRows)
+                        JOIN refresh_worker.grant_schedule AS s ON s.grant_id = new.id AND s.lease_claim = new.claim
+                    WHERE old.id = new.id AND old.xmin::text::bigint = new.row_version
+                    RETURNING old.id, old.client_id, new.due_at, new.client_secret
+                ), scheduled AS (
+                    UPDATE refresh_worker.grant_schedule AS s
+                    SET due_at = stored.due_at, lease_owner = NULL, lease_claim = NULL, lease_epoch = NULL, lease_until = NULL
+                    FROM stored WHERE s.grant_id = stored.id
+                ), counted AS (
+                    INSERT INTO refresh_worker.client_successes (client_id, at, successes, client_secret)
+                    SELECT client_id, $\(rows.columns.count + 1)::bigint, count(*), client_secret FROM stored
+                    GROUP BY client_id, client_secret
+                )
+                SELECT id FROM stored
+                """
         )
     }
 }
@@ -266,10 +266,10 @@ extension UncountedSuccesses {
     /// for the other.
     static let take = SQLQuery(
         "take uncounted successes",
-        """
-        DELETE FROM refresh_worker.client_successes WHERE client_id = ANY($1)
-        RETURNING client_id, at, successes, client_secret
-        """
+        sql: """
+            DELETE FROM refresh_worker.client_successes WHERE client_id = ANY($1)
+            RETURNING client_id, at, successes, client_secret
+            """
     )
 
     static func read(_ row: inout PostgresRow) -> (client: String, successes: UncountedSuccesses) {

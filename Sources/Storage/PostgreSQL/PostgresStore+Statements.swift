@@ -3,15 +3,15 @@ import Base
 extension SQLQuery {
     fileprivate static let acceptsWrites = SQLQuery(
         "checking that writes are accepted",
-        "SELECT NOT current_setting('transaction_read_only')::boolean FROM refresh_worker.schema_version"
+        sql: "SELECT NOT current_setting('transaction_read_only')::boolean FROM refresh_worker.schema_version"
     )
     /// Conflicts with every lock that would keep results from being stored, and writes nothing.
     fileprivate static let lockTables = SQLQuery(
         "checking that tables are not locked",
-        """
-        LOCK TABLE refresh_worker.grants, refresh_worker.grant_schedule, refresh_worker.grant_events,
-            refresh_worker.grant_counts, refresh_worker.clients, refresh_worker.client_successes IN ROW EXCLUSIVE MODE
-        """
+        sql: """
+            LOCK TABLE refresh_worker.grants, refresh_worker.grant_schedule, refresh_worker.grant_events,
+                refresh_worker.grant_counts, refresh_worker.clients, refresh_worker.client_successes IN ROW EXCLUSIVE MODE
+            """
     )
 }
 
@@ -19,39 +19,39 @@ extension PostgresStore {
     static let grantQueries = PostgresGrantRow.queries
     static let lastLease = SQLQuery(
         "last lease",
-        "SELECT max(lease_until) FROM refresh_worker.grant_schedule WHERE lease_epoch = $1"
+        sql: "SELECT max(lease_until) FROM refresh_worker.grant_schedule WHERE lease_epoch = $1"
     )
     /// A writer at the same time either finishes before the note, or sees it: see the use check.
     static let beforeMove = [SQLStatement(.takeLock, .integer(PostgresSchema.moveLock))]
     static let schemaVersion = PostgresSchema.readVersion
     /// Moves the sequences past the copied rows.
-    static let afterCopy = SequenceTable.all.map { SQLStatement(SQLQuery("move sequence of \($0.name)", $0.move)) }
+    static let afterCopy = SequenceTable.all.map { SQLStatement(SQLQuery("move sequence of \($0.name)", sql: $0.move)) }
 
     /// In one statement: PostgreSQL checks the foreign keys at its end.
     static let removeTombstones = [
         SQLQuery(
             "remove deleted users",
-            """
-            WITH ended AS MATERIALIZED (
-                SELECT user_id FROM refresh_worker.users WHERE deleted_until <= $1 AND NOT EXISTS (
-                    SELECT 1 FROM refresh_worker.grants
-                    WHERE grants.user_id = users.user_id AND revocation_asked_at IS NOT NULL
-                ) LIMIT $2 FOR UPDATE
-            ), gone AS (
-                DELETE FROM refresh_worker.grants WHERE user_id IN (SELECT user_id FROM ended) RETURNING id, state
-            ), histories AS (
-                DELETE FROM refresh_worker.grant_events WHERE grant_id IN (SELECT id FROM gone)
-            ), schedules AS (
-                DELETE FROM refresh_worker.grant_schedule WHERE grant_id IN (SELECT id FROM gone)
-            ), counts AS (
-                UPDATE refresh_worker.grant_counts AS old SET grants = old.grants - fewer.grants
-                FROM (SELECT state, count(*) AS grants FROM gone GROUP BY state) AS fewer
-                WHERE old.state = fewer.state
-            ), ended_sessions AS (
-                DELETE FROM refresh_worker.sessions WHERE user_id IN (SELECT user_id FROM ended)
-            )
-            DELETE FROM refresh_worker.users WHERE user_id IN (SELECT user_id FROM ended)
-            """
+            sql: """
+                WITH ended AS MATERIALIZED (
+                    SELECT user_id FROM refresh_worker.users WHERE deleted_until <= $1 AND NOT EXISTS (
+                        SELECT 1 FROM refresh_worker.grants
+                        WHERE grants.user_id = users.user_id AND revocation_asked_at IS NOT NULL
+                    ) LIMIT $2 FOR UPDATE
+                ), gone AS (
+                    DELETE FROM refresh_worker.grants WHERE user_id IN (SELECT user_id FROM ended) RETURNING id, state
+                ), histories AS (
+                    DELETE FROM refresh_worker.grant_events WHERE grant_id IN (SELECT id FROM gone)
+                ), schedules AS (
+                    DELETE FROM refresh_worker.grant_schedule WHERE grant_id IN (SELECT id FROM gone)
+                ), counts AS (
+                    UPDATE refresh_worker.grant_counts AS old SET grants = old.grants - fewer.grants
+                    FROM (SELECT state, count(*) AS grants FROM gone GROUP BY state) AS fewer
+                    WHERE old.state = fewer.state
+                ), ended_sessions AS (
+                    DELETE FROM refresh_worker.sessions WHERE user_id IN (SELECT user_id FROM ended)
+                )
+                DELETE FROM refresh_worker.users WHERE user_id IN (SELECT user_id FROM ended)
+                """
         )
     ]
 

@@ -249,11 +249,11 @@ extension SQLQuery {
     ///
     /// A statement must see what was committed while its transaction waited for the lock. In REPEATABLE READ it would
     /// not: a notice that is stored while the one before it is being accepted would never become due.
-    static let begin = SQLQuery("begin", "BEGIN ISOLATION LEVEL READ COMMITTED")
-    static let commit = SQLQuery("commit", "COMMIT")
-    static let rollback = SQLQuery("roll back", "ROLLBACK")
+    static let begin = SQLQuery("begin", sql: "BEGIN ISOLATION LEVEL READ COMMITTED")
+    static let commit = SQLQuery("commit", sql: "COMMIT")
+    static let rollback = SQLQuery("roll back", sql: "ROLLBACK")
 
-    static let clock = SQLQuery("clock", "SELECT \(readClock)")
+    static let clock = SQLQuery("clock", sql: "SELECT \(readClock)")
 
     /// Ends a transaction that holds up others: its worker might have been stopped in the middle.
     ///
@@ -262,18 +262,18 @@ extension SQLQuery {
     /// a standby was cancelled.
     static let limits = SQLQuery(
         "limits",
-        """
-        SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $1, true),
-            set_config('idle_in_transaction_session_timeout', $2, true),
-            set_config('client_min_messages', 'warning', true),
-            CASE WHEN current_setting('synchronous_commit') = 'off'
-                THEN set_config('synchronous_commit', 'on', true) END
-        """
+        sql: """
+            SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $1, true),
+                set_config('idle_in_transaction_session_timeout', $2, true),
+                set_config('client_min_messages', 'warning', true),
+                CASE WHEN current_setting('synchronous_commit') = 'off'
+                    THEN set_config('synchronous_commit', 'on', true) END
+            """
     )
     /// Limits a single query, also while it waits for a lock: a server does not notice that the client of a waiting
     /// session is gone, and such sessions would add up.
-    static let queryLimit = SQLQuery("query limit", "SELECT set_config('statement_timeout', $1, true)")
-    static let takeLock = SQLQuery("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
+    static let queryLimit = SQLQuery("query limit", sql: "SELECT set_config('statement_timeout', $1, true)")
+    static let takeLock = SQLQuery("waiting for other transactions", sql: "SELECT pg_advisory_xact_lock($1)")
 }
 
 extension StatementBatch {

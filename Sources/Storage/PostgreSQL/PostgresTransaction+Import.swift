@@ -7,15 +7,15 @@ extension PostgresTransaction {
     /// With subqueries for each user: a prepared join can have a plan from a time at which the tables were small.
     private static let formerUsers = SQLQuery(
         "former users",
-        """
-        SELECT user_id, deleted_until, disconnected_at FROM (
-            SELECT wanted.user_id,
-                (SELECT deleted_until FROM refresh_worker.users WHERE users.user_id = wanted.user_id) AS deleted_until,
-                (SELECT at FROM refresh_worker.security_events WHERE jti = wanted.disconnect) AS disconnected_at
-            FROM unnest($1::text[], $2::text[]) AS wanted (user_id, disconnect) OFFSET 0
-        ) AS found
-        WHERE deleted_until IS NOT NULL OR disconnected_at IS NOT NULL
-        """
+        sql: """
+            SELECT user_id, deleted_until, disconnected_at FROM (
+                SELECT wanted.user_id,
+                    (SELECT deleted_until FROM refresh_worker.users WHERE users.user_id = wanted.user_id) AS deleted_until,
+                    (SELECT at FROM refresh_worker.security_events WHERE jti = wanted.disconnect) AS disconnected_at
+                FROM unnest($1::text[], $2::text[]) AS wanted (user_id, disconnect) OFFSET 0
+            ) AS found
+            WHERE deleted_until IS NOT NULL OR disconnected_at IS NOT NULL
+            """
     )
     /// The grants of users who were not deleted.
     ///
@@ -23,19 +23,19 @@ extension PostgresTransaction {
     /// damaged one.
     private static let grantsOfUsers = SQLQuery(
         "grants of users",
-        """
-        WITH locked AS MATERIALIZED (
-            SELECT \(grantQueries.columns) FROM \(grantQueries.source)
-            WHERE user_id = ANY($1::text[])
-                AND (SELECT deleted_until FROM refresh_worker.users WHERE users.user_id = g.user_id) IS NULL
-            ORDER BY id\(PostgresGrantRow.lock)
-        )
-        SELECT * FROM locked ORDER BY array_position($1::text[], user_id)
-        """
+        sql: """
+            WITH locked AS MATERIALIZED (
+                SELECT \(grantQueries.columns) FROM \(grantQueries.source)
+                WHERE user_id = ANY($1::text[])
+                    AND (SELECT deleted_until FROM refresh_worker.users WHERE users.user_id = g.user_id) IS NULL
+                ORDER BY id\(PostgresGrantRow.lock)
+            )
+            SELECT * FROM locked ORDER BY array_position($1::text[], user_id)
+            """
     )
     private static let insertUsers = SQLQuery(
         "insert users",
-        "\(User.table.insertMany("").text) ON CONFLICT (user_id) DO NOTHING"
+        sql: "\(User.table.insertMany("").text) ON CONFLICT (user_id) DO NOTHING"
     )
 
     func standings(ofUsers ids: [String]) throws -> UserStandings {

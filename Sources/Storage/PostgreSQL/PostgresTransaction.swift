@@ -9,7 +9,8 @@ final class PostgresTransaction: SQLTransaction {
     static let grantQueries = PostgresGrantRow.lockingQueries
     private static let grantsByID = SQLQuery(
         "grants by id",
-        "SELECT \(grantQueries.columns) FROM \(grantQueries.source) WHERE id = ANY($1) ORDER BY id\(PostgresGrantRow.lock)"
+        sql:
+            "SELECT \(grantQueries.columns) FROM \(grantQueries.source) WHERE id = ANY($1) ORDER BY id\(PostgresGrantRow.lock)"
     )
     let store: PostgresStore
     private let connection: PostgresConnection

@@ -15,10 +15,10 @@ struct SequenceTable {
     var move: String { "SELECT setval('\(sequence)', coalesce((SELECT max(seq) FROM \(table)), 0) + 1, false);" }
 
     /// Returns a row if the next number is that of a row, or a lower one.
-    var isBehind: SQLQuery { SQLQuery("is the sequence of \(name) behind", "SELECT rows.last \(behind)") }
+    var isBehind: SQLQuery { SQLQuery("is the sequence of \(name) behind", sql: "SELECT rows.last \(behind)") }
     /// Moves the sequence if it is behind, and returns a row if it was.
     var moveIfBehind: SQLQuery {
-        SQLQuery("move sequence of \(name)", "SELECT setval('\(sequence)', rows.last + 1, false) \(behind)")
+        SQLQuery("move sequence of \(name)", sql: "SELECT setval('\(sequence)', rows.last + 1, false) \(behind)")
     }
 
     private var behind: String {

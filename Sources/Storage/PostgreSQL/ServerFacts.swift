@@ -48,39 +48,39 @@ package struct ServerFacts: Hashable, Sendable {
 extension ServerFacts {
     private static let query = SQLQuery(
         "facts of the server",
-        """
-        SELECT current_setting('server_version'), current_user::text, pg_database_size(current_database()),
-            (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_is_in_recovery(),
-            (
-                SELECT CASE source
-                    WHEN 'user' THEN format('ALTER ROLE %I', session_user)
-                    WHEN 'database user' THEN format('ALTER ROLE %I IN DATABASE %I', session_user, current_database())
-                    ELSE format('ALTER DATABASE %I', current_database())
-                END || ' SET default_transaction_read_only = off'
-                FROM pg_settings WHERE name = 'default_transaction_read_only' AND setting = 'on'
-            ),
-            current_setting('default_transaction_isolation'),
-            current_setting('synchronous_standby_names') <> ''
-                AND current_setting('synchronous_commit') IN ('local', 'remote_write'),
-            CASE WHEN to_regnamespace('refresh_worker') IS NULL
-                THEN has_database_privilege(current_database(), 'CREATE')
-                ELSE has_schema_privilege('refresh_worker', 'USAGE') END,
-            (
-                SELECT coalesce(string_agg(privilege || ' on ' || relname, ', ' ORDER BY relname, privilege), '')
-                FROM pg_catalog.pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
-                WHERE relnamespace = to_regnamespace('refresh_worker') AND relkind = 'r'
-                    AND relname <> 'schema_version' AND NOT has_table_privilege(pg_class.oid, privilege)
-            ),
-            current_setting('autovacuum') = 'on' AND current_setting('track_counts') = 'on',
-            pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
-            current_setting('fsync') = 'on',
-            current_setting('max_connections')::bigint,
-            EXISTS (
-                SELECT 1 FROM pg_catalog.pg_class
-                WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
-                    AND has_schema_privilege(relnamespace, 'USAGE') AND has_table_privilege(oid, 'SELECT')
-            )
-        """
+        sql: """
+            SELECT current_setting('server_version'), current_user::text, pg_database_size(current_database()),
+                (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_is_in_recovery(),
+                (
+                    SELECT CASE source
+                        WHEN 'user' THEN format('ALTER ROLE %I', session_user)
+                        WHEN 'database user' THEN format('ALTER ROLE %I IN DATABASE %I', session_user, current_database())
+                        ELSE format('ALTER DATABASE %I', current_database())
+                    END || ' SET default_transaction_read_only = off'
+                    FROM pg_settings WHERE name = 'default_transaction_read_only' AND setting = 'on'
+                ),
+                current_setting('default_transaction_isolation'),
+                current_setting('synchronous_standby_names') <> ''
+                    AND current_setting('synchronous_commit') IN ('local', 'remote_write'),
+                CASE WHEN to_regnamespace('refresh_worker') IS NULL
+                    THEN has_database_privilege(current_database(), 'CREATE')
+                    ELSE has_schema_privilege('refresh_worker', 'USAGE') END,
+                (
+                    SELECT coalesce(string_agg(privilege || ' on ' || relname, ', ' ORDER BY relname, privilege), '')
+                    FROM pg_catalog.pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
+                    WHERE relnamespace = to_regnamespace('refresh_worker') AND relkind = 'r'
+                        AND relname <> 'schema_version' AND NOT has_table_privilege(pg_class.oid, privilege)
+                ),
+                current_setting('autovacuum') = 'on' AND current_setting('track_counts') = 'on',
+                pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
+                current_setting('fsync') = 'on',
+                current_setting('max_connections')::bigint,
+                EXISTS (
+                    SELECT 1 FROM pg_catalog.pg_class
+                    WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
+                        AND has_schema_privilege(relnamespace, 'USAGE') AND has_table_privilege(oid, 'SELECT')
+                )
+            """
     )
 
     /// The time in which a pooler must give a connection.

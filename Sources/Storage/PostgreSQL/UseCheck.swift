@@ -4,7 +4,7 @@ extension SQLQuery {
     ///
     /// The function is part of the schema (``SchemaStep/useCheck``). `$4` is the system identifier, checked only behind
     /// a pooler: that can use a session of another server for each transaction.
-    static let checkUse = SQLQuery("use check", "SELECT refresh_worker.check_use($1, $2, $3, $4)")
+    static let checkUse = SQLQuery("use check", sql: "SELECT refresh_worker.check_use($1, $2, $3, $4)")
 }
 
 extension SchemaStep {

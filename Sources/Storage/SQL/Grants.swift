@@ -25,7 +25,7 @@ struct GrantQueries: Sendable {
         self.columns = columns
         self.source = source
         let select = { (name: String, rest: String) in
-            SQLQuery(name, "SELECT \(columns) FROM \(source) WHERE \(rest)\(lock)")
+            SQLQuery(name, sql: "SELECT \(columns) FROM \(source) WHERE \(rest)\(lock)")
         }
         let isOfUser = "reason <> '\(GrantReason.userDeleted)'"
         let hasToken = "refresh_token IS NOT NULL"
@@ -62,21 +62,24 @@ struct GrantQueries: Sendable {
         )
         byPrefixMark = select("grants by prefix mark", "refresh_prefix_mark = $1 AND \(isOfUser) ORDER BY id")
         byDigestMark = select("grants by digest mark", "refresh_digest_mark = $1 AND \(isOfUser) ORDER BY id")
-        move = SQLQuery("move grant", "UPDATE refresh_worker.grants SET user_id = $2\(increment) WHERE user_id = $1")
+        move = SQLQuery(
+            "move grant",
+            sql: "UPDATE refresh_worker.grants SET user_id = $2\(increment) WHERE user_id = $1"
+        )
     }
 }
 
 extension SQLQuery {
     static let issuedTokens = SQLQuery(
         "tokens issued to an account",
-        """
-        SELECT issued_tokens FROM refresh_worker.grants WHERE google_user_id = $1 AND issued_tokens IS NOT NULL
-        UNION ALL
-        SELECT issued_tokens FROM refresh_worker.grants WHERE email IS NOT NULL AND lower(email) = lower($2 COLLATE "C")
-            AND google_user_id IS NULL AND issued_tokens IS NOT NULL
-        UNION ALL
-        SELECT issued_tokens FROM refresh_worker.grants WHERE former_tokens_until > $3
-        """
+        sql: """
+            SELECT issued_tokens FROM refresh_worker.grants WHERE google_user_id = $1 AND issued_tokens IS NOT NULL
+            UNION ALL
+            SELECT issued_tokens FROM refresh_worker.grants WHERE email IS NOT NULL AND lower(email) = lower($2 COLLATE "C")
+                AND google_user_id IS NULL AND issued_tokens IS NOT NULL
+            UNION ALL
+            SELECT issued_tokens FROM refresh_worker.grants WHERE former_tokens_until > $3
+            """
     )
 
     /// The health of each client.
@@ -211,10 +214,10 @@ extension SQLQuery {
     )
     static let lastConnection = SQLQuery(
         "last connection",
-        """
-        SELECT at FROM refresh_worker.grant_events WHERE grant_id = $1 AND kind = '\(GrantEvent.Kind.connected.rawValue)'
-        ORDER BY seq DESC LIMIT 1
-        """
+        sql: """
+            SELECT at FROM refresh_worker.grant_events WHERE grant_id = $1 AND kind = '\(GrantEvent.Kind.connected.rawValue)'
+            ORDER BY seq DESC LIMIT 1
+            """
     )
 
     /// Removes all but the last events of a grant, or of several, and keeps its last connection, with which security
@@ -223,14 +226,14 @@ extension SQLQuery {
         let connected = "'\(GrantEvent.Kind.connected.rawValue)'"
         return SQLQuery(
             "trim events",
-            """
-            DELETE FROM refresh_worker.grant_events AS old\(source) WHERE old.grant_id = \(id)
-                AND old.seq <= (SELECT seq FROM refresh_worker.grant_events WHERE grant_id = \(id)
-                    ORDER BY seq DESC LIMIT 1 OFFSET \(Retention.eventsPerGrant))
-                AND (old.kind <> \(connected) OR EXISTS (
-                    SELECT 1 FROM refresh_worker.grant_events AS later
-                    WHERE later.grant_id = \(id) AND later.seq > old.seq AND later.kind = \(connected)))
-            """
+            sql: """
+                DELETE FROM refresh_worker.grant_events AS old\(source) WHERE old.grant_id = \(id)
+                    AND old.seq <= (SELECT seq FROM refresh_worker.grant_events WHERE grant_id = \(id)
+                        ORDER BY seq DESC LIMIT 1 OFFSET \(Retention.eventsPerGrant))
+                    AND (old.kind <> \(connected) OR EXISTS (
+                        SELECT 1 FROM refresh_worker.grant_events AS later
+                        WHERE later.grant_id = \(id) AND later.seq > old.seq AND later.kind = \(connected)))
+                """
         )
     }
 }

@@ -98,13 +98,13 @@ extension SQLQuery {
     /// The oldest pending notice of a user is due at once, and later ones wait for it.
     static let insertNotice = SQLQuery(
         "insert notice",
-        """
-        INSERT INTO refresh_worker.notices (\(Notice.added.names), next_try_at)
-        SELECT \(Notice.added.placeholders), CASE
-            WHEN EXISTS (SELECT 1 FROM refresh_worker.notices WHERE user_id = $2 AND \(isPending)) THEN NULL
-            ELSE $3
-        END
-        """
+        sql: """
+            INSERT INTO refresh_worker.notices (\(Notice.added.names), next_try_at)
+            SELECT \(Notice.added.placeholders), CASE
+                WHEN EXISTS (SELECT 1 FROM refresh_worker.notices WHERE user_id = $2 AND \(isPending)) THEN NULL
+                ELSE $3
+            END
+            """
     )
     static let dueNotices = Notice.read.select(
         "due notices",
@@ -112,16 +112,16 @@ extension SQLQuery {
     )
     static let nextNotice = SQLQuery(
         "next notice",
-        "SELECT min(next_try_at) FROM refresh_worker.notices WHERE next_try_at IS NOT NULL"
+        sql: "SELECT min(next_try_at) FROM refresh_worker.notices WHERE next_try_at IS NOT NULL"
     )
     static let pendingNotices = SQLQuery(
         "pending notices",
-        """
-        SELECT count(*), min(pending_since) FROM (
-            SELECT pending_since FROM refresh_worker.notices WHERE next_try_at IS NOT NULL
-            ORDER BY next_try_at, seq LIMIT \(PendingNotices.limit)
-        ) AS part
-        """
+        sql: """
+            SELECT count(*), min(pending_since) FROM (
+                SELECT pending_since FROM refresh_worker.notices WHERE next_try_at IS NOT NULL
+                ORDER BY next_try_at, seq LIMIT \(PendingNotices.limit)
+            ) AS part
+            """
     )
     static let acceptNotice = finishNotice("accept notice", setting: "accepted_at")
     static let giveUpNotice = finishNotice("give up notice", setting: "given_up_at")
@@ -129,61 +129,61 @@ extension SQLQuery {
     private static func finishNotice(_ name: String, setting column: String) -> SQLQuery {
         SQLQuery(
             name,
-            "UPDATE refresh_worker.notices SET \(column) = $2, next_try_at = NULL WHERE seq = $1 AND \(isPending)"
+            sql: "UPDATE refresh_worker.notices SET \(column) = $2, next_try_at = NULL WHERE seq = $1 AND \(isPending)"
         )
     }
 
     /// Makes the next pending notice of a finished one's user due.
     static let followNotice = SQLQuery(
         "follow notice",
-        """
-        UPDATE refresh_worker.notices SET next_try_at = coalesce(next_try_at, $2) WHERE seq = (
-            SELECT min(seq) FROM refresh_worker.notices
-            WHERE user_id = (SELECT user_id FROM refresh_worker.notices WHERE seq = $1) AND \(isPending)
-        )
-        """
+        sql: """
+            UPDATE refresh_worker.notices SET next_try_at = coalesce(next_try_at, $2) WHERE seq = (
+                SELECT min(seq) FROM refresh_worker.notices
+                WHERE user_id = (SELECT user_id FROM refresh_worker.notices WHERE seq = $1) AND \(isPending)
+            )
+            """
     )
     static let postponeNotice = SQLQuery(
         "postpone notice",
-        """
-        UPDATE refresh_worker.notices SET next_try_at = $2, attempts = attempts + 1
-        WHERE seq = $1 AND next_try_at IS NOT NULL
-        """
+        sql: """
+            UPDATE refresh_worker.notices SET next_try_at = $2, attempts = attempts + 1
+            WHERE seq = $1 AND next_try_at IS NOT NULL
+            """
     )
     static let expediteNotices = SQLQuery(
         "expedite notices",
-        "UPDATE refresh_worker.notices SET next_try_at = $1 WHERE next_try_at > $1"
+        sql: "UPDATE refresh_worker.notices SET next_try_at = $1 WHERE next_try_at > $1"
     )
     /// The finished notices after the one at `$1` with the number `$2`.
     static let finishedNotices = SQLQuery(
         "finished notices",
-        """
-        SELECT at, seq, user_id FROM refresh_worker.notices
-        WHERE (at, seq) > ($1, $2) AND at >= $1 AND ($3 IS NULL OR user_id = $3) AND \(isFinished)
-        ORDER BY at, seq LIMIT $4
-        """
+        sql: """
+            SELECT at, seq, user_id FROM refresh_worker.notices
+            WHERE (at, seq) > ($1, $2) AND at >= $1 AND ($3 IS NULL OR user_id = $3) AND \(isFinished)
+            ORDER BY at, seq LIMIT $4
+            """
     )
     /// `+at` keeps SQLite to the index of users.
     static let replayNotices = SQLQuery(
         "replay notices",
-        """
-        UPDATE refresh_worker.notices SET accepted_at = NULL, given_up_at = NULL, attempts = 0, pending_since = $3
-        WHERE user_id = $2 AND +at >= $1 AND \(isFinished)
-        """
+        sql: """
+            UPDATE refresh_worker.notices SET accepted_at = NULL, given_up_at = NULL, attempts = 0, pending_since = $3
+            WHERE user_id = $2 AND +at >= $1 AND \(isFinished)
+            """
     )
     static let scheduleFirstNotices = SQLQuery(
         "schedule first notices",
-        """
-        UPDATE refresh_worker.notices SET next_try_at = CASE
-            WHEN EXISTS (
-                SELECT 1 FROM refresh_worker.notices AS older
-                WHERE older.user_id = notices.user_id AND older.seq < notices.seq
-                    AND older.accepted_at IS NULL AND older.given_up_at IS NULL
-            ) THEN NULL
-            ELSE coalesce(next_try_at, $1)
-        END
-        WHERE user_id = $2 AND \(isPending)
-        """
+        sql: """
+            UPDATE refresh_worker.notices SET next_try_at = CASE
+                WHEN EXISTS (
+                    SELECT 1 FROM refresh_worker.notices AS older
+                    WHERE older.user_id = notices.user_id AND older.seq < notices.seq
+                        AND older.accepted_at IS NULL AND older.given_up_at IS NULL
+                ) THEN NULL
+                ELSE coalesce(next_try_at, $1)
+            END
+            WHERE user_id = $2 AND \(isPending)
+            """
     )
     static let removeOldNotices = Notice.table.deleteSome(
         "remove old notices",

@@ -153,7 +153,7 @@ struct SQLQuery: Sendable {
     /// the same purpose and another text in the same session.
     let preparedName: String
 
-    init(_ name: String, _ text: String) {
+    init(_ name: String, sql text: String) {
         self.name = name
         self.text = text
         // FNV-1a, 64 bits (https://datatracker.ietf.org/doc/html/draft-eastlake-fnv): the same in every process.

@@ -31,35 +31,35 @@ struct ScanQueries: Sendable {
         }
         dueClients = SQLQuery(
             "clients with due times",
-            """
-            WITH RECURSIVE clients_due (client) AS (
-                \(last(""))
-                UNION ALL
-                \(last(" AND client_id < client")) FROM clients_due WHERE client IS NOT NULL
-            )
-            SELECT client FROM clients_due WHERE client IS NOT NULL ORDER BY client
-            """
+            sql: """
+                WITH RECURSIVE clients_due (client) AS (
+                    \(last(""))
+                    UNION ALL
+                    \(last(" AND client_id < client")) FROM clients_due WHERE client IS NOT NULL
+                )
+                SELECT client FROM clients_due WHERE client IS NOT NULL ORDER BY client
+                """
         )
         countDue = SQLQuery(
             "count due",
-            "SELECT count(*), min(due_at) FROM refresh_worker.\(due) WHERE client_id = $1 AND due_at <= $2"
+            sql: "SELECT count(*), min(due_at) FROM refresh_worker.\(due) WHERE client_id = $1 AND due_at <= $2"
         )
         countExpiredOverdue = SQLQuery(
             "count expired and overdue",
-            """
-            SELECT count(*), count(*) FILTER (WHERE is_active AND expired_at <= $2),
-                min(expired_at) FILTER (WHERE is_active)
-            FROM (
-                SELECT state = '\(GrantState.active.rawValue)' AS is_active,
-                    coalesce(access_expires_at, since) AS expired_at
-                FROM \(overdue)
-            ) AS part
-            """
+            sql: """
+                SELECT count(*), count(*) FILTER (WHERE is_active AND expired_at <= $2),
+                    min(expired_at) FILTER (WHERE is_active)
+                FROM (
+                    SELECT state = '\(GrantState.active.rawValue)' AS is_active,
+                        coalesce(access_expires_at, since) AS expired_at
+                    FROM \(overdue)
+                ) AS part
+                """
         )
-        self.tally = SQLQuery("tally of grants", tally)
-        self.expedite = SQLQuery("expedite retries", expedite)
+        self.tally = SQLQuery("tally of grants", sql: tally)
+        self.expedite = SQLQuery("expedite retries", sql: expedite)
         // The spread is `GrantID.phase` of a minute, in whole numbers.
-        self.reschedule = SQLQuery("reschedule", reschedule("$1 + (((id >> 31) * 60000) >> 32)"))
+        self.reschedule = SQLQuery("reschedule", sql: reschedule("$1 + (((id >> 31) * 60000) >> 32)"))
     }
 
     /// The grants that ``expedite`` changes.
@@ -86,47 +86,47 @@ extension SQLQuery {
     /// `ExpiredGrants.Sample` explains.
     static let countExpiredRetries = SQLQuery(
         "count expired retries",
-        """
-        SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= $1), min(expired_at), reason
-        FROM (
-            SELECT client_id, coalesce(access_expires_at, since) AS expired_at, reason
-            FROM refresh_worker.grants /* INDEXED BY grants_by_state */
-            WHERE state = '\(GrantState.retrying.rawValue)' AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4
-        ) AS part GROUP BY client_id, reason
-        """
+        sql: """
+            SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= $1), min(expired_at), reason
+            FROM (
+                SELECT client_id, coalesce(access_expires_at, since) AS expired_at, reason
+                FROM refresh_worker.grants /* INDEXED BY grants_by_state */
+                WHERE state = '\(GrantState.retrying.rawValue)' AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4
+            ) AS part GROUP BY client_id, reason
+            """
     )
     static let countEnding = SQLQuery(
         "count ending",
-        """
-        SELECT count(*) FROM refresh_worker.grants /* INDEXED BY grants_by_ending */
-        WHERE refresh_expires_at < $1 AND state IN (\(GrantState.connectedList))
-        """
+        sql: """
+            SELECT count(*) FROM refresh_worker.grants /* INDEXED BY grants_by_ending */
+            WHERE refresh_expires_at < $1 AND state IN (\(GrantState.connectedList))
+            """
     )
     static let unannounced = SQLQuery(
         "ending tokens to announce",
-        """
-        SELECT id FROM refresh_worker.grants /* INDEXED BY grants_by_ending */
-        WHERE refresh_expires_at > $1 AND refresh_expires_at <= $2 AND state IN (\(GrantState.connectedList))
-            AND NOT expiry_noticed
-        ORDER BY refresh_expires_at LIMIT $3
-        """
+        sql: """
+            SELECT id FROM refresh_worker.grants /* INDEXED BY grants_by_ending */
+            WHERE refresh_expires_at > $1 AND refresh_expires_at <= $2 AND state IN (\(GrantState.connectedList))
+                AND NOT expiry_noticed
+            ORDER BY refresh_expires_at LIMIT $3
+            """
     )
     static let countIdle = SQLQuery(
         "count idle",
-        """
-        SELECT count(*) FROM refresh_worker.grants /* INDEXED BY grants_by_use */
-        WHERE state IN (\(GrantState.connectedList)) AND used_on <= $2
-            AND coalesce(last_success_at, created_at) < $1 AND refresh_key IS NOT NULL
-        """
+        sql: """
+            SELECT count(*) FROM refresh_worker.grants /* INDEXED BY grants_by_use */
+            WHERE state IN (\(GrantState.connectedList)) AND used_on <= $2
+                AND coalesce(last_success_at, created_at) < $1 AND refresh_key IS NOT NULL
+            """
     )
     /// The last id of the `$2` grants after the id `$1`, and their number.
     static let endOfPage = SQLQuery(
         "end of page",
-        """
-        SELECT max(id), count(*) FROM (
-            SELECT id FROM refresh_worker.grants WHERE id > $1 ORDER BY id LIMIT $2
-        ) AS part
-        """
+        sql: """
+            SELECT max(id), count(*) FROM (
+                SELECT id FROM refresh_worker.grants WHERE id > $1 ORDER BY id LIMIT $2
+            ) AS part
+            """
     )
 }
 

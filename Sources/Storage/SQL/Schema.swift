@@ -24,7 +24,7 @@ struct SchemaStep: Sendable {
     init(isAdditive: Bool = false, canWait: Bool = false, _ text: (SQLDialect) -> String) {
         self.isAdditive = isAdditive
         self.canWait = canWait
-        forSQLite = SQLQuery("", text(.sqlite)).textForSQLite
+        forSQLite = SQLQuery("", sql: text(.sqlite)).textForSQLite
         forPostgres = text(.postgres)
     }
 

@@ -48,15 +48,15 @@ extension SQLQuery {
     fileprivate static let updateSession = Session.changing.update("update session")
     static let endSession = SQLQuery(
         "end session",
-        "DELETE FROM refresh_worker.sessions WHERE id = $1 RETURNING successor IS NOT NULL"
+        sql: "DELETE FROM refresh_worker.sessions WHERE id = $1 RETURNING successor IS NOT NULL"
     )
     static let endSessionsOfUser = SQLQuery(
         "end sessions of user",
-        "DELETE FROM refresh_worker.sessions WHERE user_id = $1 RETURNING successor IS NOT NULL"
+        sql: "DELETE FROM refresh_worker.sessions WHERE user_id = $1 RETURNING successor IS NOT NULL"
     )
     static let sessionOfUser = SQLQuery(
         "session of user",
-        "SELECT 1 FROM refresh_worker.sessions WHERE user_id = $1 LIMIT 1"
+        sql: "SELECT 1 FROM refresh_worker.sessions WHERE user_id = $1 LIMIT 1"
     )
     static let removeExpiredSessions = Session.table.deleteSome("remove expired sessions", where: "expires_at <= $1")
     // Two conditions, so that each uses the index.
@@ -67,11 +67,11 @@ extension SQLQuery {
     private static func removeSuccessors(_ name: String, where condition: String) -> SQLQuery {
         SQLQuery(
             "remove \(name) successors",
-            """
-            UPDATE refresh_worker.sessions SET successor = NULL WHERE id IN (
-                SELECT id FROM refresh_worker.sessions WHERE successor IS NOT NULL AND \(condition) LIMIT $2
-            )
-            """
+            sql: """
+                UPDATE refresh_worker.sessions SET successor = NULL WHERE id IN (
+                    SELECT id FROM refresh_worker.sessions WHERE successor IS NOT NULL AND \(condition) LIMIT $2
+                )
+                """
         )
     }
 
@@ -84,24 +84,24 @@ extension SQLQuery {
     /// The first of the identifiers between a prefix that ends with a colon, and the same with the next sign.
     static let securityEventOfPrefix = SQLQuery(
         "security event of prefix",
-        "SELECT jti, at FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2 ORDER BY jti LIMIT 1"
+        sql: "SELECT jti, at FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2 ORDER BY jti LIMIT 1"
     )
     /// Of the identifiers between a prefix that ends with a colon, and the same with the next sign, a semicolon.
     static let trimSecurityEvents = SQLQuery(
         "trim security events",
-        """
-        DELETE FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2
-            AND at <= (SELECT at FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2
-                ORDER BY at DESC LIMIT 1 OFFSET $3)
-        """
+        sql: """
+            DELETE FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2
+                AND at <= (SELECT at FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2
+                    ORDER BY at DESC LIMIT 1 OFFSET $3)
+            """
     )
     /// Version 0.1.0 recorded tokens that users left for as long as security events.
     static let keepLeftTokens = SQLQuery(
         "keep left tokens",
-        """
-        UPDATE refresh_worker.security_events SET at = at + \(Retention.leftTokens.wholeMilliseconds)
-        WHERE at < $1 AND substr(jti, 1, \(Retention.leftTokenPrefix.utf8.count)) = '\(Retention.leftTokenPrefix)'
-        """
+        sql: """
+            UPDATE refresh_worker.security_events SET at = at + \(Retention.leftTokens.wholeMilliseconds)
+            WHERE at < $1 AND substr(jti, 1, \(Retention.leftTokenPrefix.utf8.count)) = '\(Retention.leftTokenPrefix)'
+            """
     )
     static let removeOldSecurityEvents = securityEvents.deleteSome("remove old security events", where: "at < $1")
 }

@@ -79,7 +79,7 @@ struct Table<Element>: Sendable {
 
     /// Returns the statement that reads the rows that `rest` says.
     func select(_ name: String, _ rest: String) -> SQLQuery {
-        SQLQuery(name, "SELECT \(names) FROM refresh_worker.\(self.name) \(rest)")
+        SQLQuery(name, sql: "SELECT \(names) FROM refresh_worker.\(self.name) \(rest)")
     }
 
     /// Returns the statement that adds a row unless it conflicts with another, or `condition` is false. The count of
@@ -87,31 +87,32 @@ struct Table<Element>: Sendable {
     func insert(_ name: String, where condition: String = "true") -> SQLQuery {
         SQLQuery(
             name,
-            "INSERT INTO refresh_worker.\(self.name) (\(names)) SELECT \(placeholders) WHERE \(condition) ON CONFLICT DO NOTHING"
+            sql:
+                "INSERT INTO refresh_worker.\(self.name) (\(names)) SELECT \(placeholders) WHERE \(condition) ON CONFLICT DO NOTHING"
         )
     }
 
     /// Returns the statement that adds a row and fails if there is a conflict.
     func add(_ name: String) -> SQLQuery {
-        SQLQuery(name, "INSERT INTO refresh_worker.\(self.name) (\(names)) VALUES (\(placeholders))")
+        SQLQuery(name, sql: "INSERT INTO refresh_worker.\(self.name) (\(names)) VALUES (\(placeholders))")
     }
 
     /// Returns the statement that adds a row, or changes the one with the same key.
     func put(_ name: String) -> SQLQuery {
-        SQLQuery(name, "\(add(name).text) ON CONFLICT (\(columns[0].name)) DO UPDATE SET \(assignments)")
+        SQLQuery(name, sql: "\(add(name).text) ON CONFLICT (\(columns[0].name)) DO UPDATE SET \(assignments)")
     }
 
     /// Returns the statement that changes the row with the key, if `condition` is true.
     func update(_ name: String, where condition: String = "true") -> SQLQuery {
         SQLQuery(
             name,
-            "UPDATE refresh_worker.\(self.name) SET \(assignments) WHERE \(columns[0].name) = $1 AND \(condition)"
+            sql: "UPDATE refresh_worker.\(self.name) SET \(assignments) WHERE \(columns[0].name) = $1 AND \(condition)"
         )
     }
 
     /// Returns the statement that removes the row with the key, if `condition` is true.
     func delete(_ name: String, where condition: String = "true") -> SQLQuery {
-        SQLQuery(name, "DELETE FROM refresh_worker.\(self.name) WHERE \(columns[0].name) = $1 AND \(condition)")
+        SQLQuery(name, sql: "DELETE FROM refresh_worker.\(self.name) WHERE \(columns[0].name) = $1 AND \(condition)")
     }
 
     /// Returns the statement that removes at most `$2` of the rows that fulfil the condition.
@@ -119,7 +120,7 @@ struct Table<Element>: Sendable {
         let (table, key) = ("refresh_worker.\(self.name)", columns[0].name)
         return SQLQuery(
             name,
-            "DELETE FROM \(table) WHERE \(key) IN (SELECT \(key) FROM \(table) WHERE \(condition) LIMIT $2)"
+            sql: "DELETE FROM \(table) WHERE \(key) IN (SELECT \(key) FROM \(table) WHERE \(condition) LIMIT $2)"
         )
     }
 
@@ -127,7 +128,7 @@ struct Table<Element>: Sendable {
 
     /// Returns the statement that adds rows.
     func insertMany(_ name: String) -> SQLQuery {
-        SQLQuery(name, "INSERT INTO refresh_worker.\(self.name) (\(names)) SELECT \(names) FROM \(newRows)")
+        SQLQuery(name, sql: "INSERT INTO refresh_worker.\(self.name) (\(names)) SELECT \(names) FROM \(newRows)")
     }
 
     /// Returns the statement that changes the rows with the keys of elements.
@@ -135,7 +136,8 @@ struct Table<Element>: Sendable {
         let key = columns[0].name
         return SQLQuery(
             name,
-            "UPDATE refresh_worker.\(self.name) AS old SET \(changes) FROM \(newRows) WHERE old.\(key) = new.\(key)"
+            sql:
+                "UPDATE refresh_worker.\(self.name) AS old SET \(changes) FROM \(newRows) WHERE old.\(key) = new.\(key)"
         )
     }
 

@@ -59,7 +59,7 @@ extension SQLQuery {
     static let removeUser = User.table.delete("remove user")
     static let moveSessions = SQLQuery(
         "move sessions",
-        "UPDATE refresh_worker.sessions SET user_id = $2 WHERE user_id = $1"
+        sql: "UPDATE refresh_worker.sessions SET user_id = $2 WHERE user_id = $1"
     )
 }
 

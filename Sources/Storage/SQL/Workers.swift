@@ -53,7 +53,7 @@ extension SQLQuery {
 
     static let removeDeadWorkers = SQLQuery(
         "remove dead workers",
-        "DELETE FROM refresh_worker.workers WHERE NOT (\(isRecent))"
+        sql: "DELETE FROM refresh_worker.workers WHERE NOT (\(isRecent))"
     )
     static let workers = Table<[SQLValue]>(
         "workers",

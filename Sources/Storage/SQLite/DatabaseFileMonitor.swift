@@ -64,15 +64,15 @@ struct DatabaseFileMonitor: Sendable {
 extension SQLiteConnection {
     private static let readState = SQLQuery(
         "state of the database",
-        """
-        SELECT (SELECT value FROM main.meta WHERE key = '\(SQLiteStore.movedKey)'),
-            number, is_running, size, modified_at, digest
-        FROM \(LeaseFile.schema).checkpoints
-        """
+        sql: """
+            SELECT (SELECT value FROM main.meta WHERE key = '\(SQLiteStore.movedKey)'),
+                number, is_running, size, modified_at, digest
+            FROM \(LeaseFile.schema).checkpoints
+            """
     )
     private static let readNote = SQLQuery(
         "note of checkpoint",
-        "SELECT number, is_running, size, modified_at, digest FROM \(LeaseFile.schema).checkpoints"
+        sql: "SELECT number, is_running, size, modified_at, digest FROM \(LeaseFile.schema).checkpoints"
     )
 
     func storedNote() throws(StoreError) -> DatabaseFileMonitor.Note? {

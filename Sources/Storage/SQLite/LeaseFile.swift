@@ -128,7 +128,7 @@ struct LeaseFile: Sendable {
         try DatabaseFile.refuseLinksAsRoot(beside: temporary)
         do {
             let file = try SQLiteConnection(path: temporary, timeout: .zero)
-            try file.execute(SQLQuery("prepare leases", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"))
+            try file.execute(SQLQuery("prepare leases", sql: "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"))
             try file.execute(.makeLeases(in: "main"))
             let values = [note.number, note.size, note.modifiedAt, note.digest].map { SQLValue.integer($0) }
             try file.run(SQLStatement(.writeFirstNote, values))
@@ -190,63 +190,63 @@ extension SQLQuery {
     static func makeLeases(in schema: String) -> SQLQuery {
         SQLQuery(
             "make leases",
-            """
-            CREATE TABLE IF NOT EXISTS \(schema).leases (
-                grant_id INTEGER PRIMARY KEY,
-                owner TEXT NOT NULL,
-                claim INTEGER NOT NULL,
-                epoch TEXT NOT NULL,
-                until INTEGER NOT NULL
-            ) STRICT;
-            CREATE TABLE IF NOT EXISTS \(schema).checkpoints (
-                id INTEGER PRIMARY KEY CHECK (id = 0),
-                number INTEGER NOT NULL,
-                is_running INTEGER NOT NULL,
-                size INTEGER NOT NULL,
-                modified_at INTEGER NOT NULL,
-                digest INTEGER
-            ) STRICT;
-            INSERT OR IGNORE INTO \(schema).checkpoints VALUES (0, 0, 0, 0, 0, NULL);
-            CREATE TABLE IF NOT EXISTS \(schema).pause (claims_from INTEGER NOT NULL) STRICT;
-            CREATE TABLE IF NOT EXISTS \(schema).origin (inode INTEGER NOT NULL) STRICT;
-            """
+            sql: """
+                CREATE TABLE IF NOT EXISTS \(schema).leases (
+                    grant_id INTEGER PRIMARY KEY,
+                    owner TEXT NOT NULL,
+                    claim INTEGER NOT NULL,
+                    epoch TEXT NOT NULL,
+                    until INTEGER NOT NULL
+                ) STRICT;
+                CREATE TABLE IF NOT EXISTS \(schema).checkpoints (
+                    id INTEGER PRIMARY KEY CHECK (id = 0),
+                    number INTEGER NOT NULL,
+                    is_running INTEGER NOT NULL,
+                    size INTEGER NOT NULL,
+                    modified_at INTEGER NOT NULL,
+                    digest INTEGER
+                ) STRICT;
+                INSERT OR IGNORE INTO \(schema).checkpoints VALUES (0, 0, 0, 0, 0, NULL);
+                CREATE TABLE IF NOT EXISTS \(schema).pause (claims_from INTEGER NOT NULL) STRICT;
+                CREATE TABLE IF NOT EXISTS \(schema).origin (inode INTEGER NOT NULL) STRICT;
+                """
         )
     }
     /// Counts the columns of the tables that every version has.
     static let countLeaseColumns = SQLQuery(
         "columns of leases",
-        """
-        SELECT (SELECT count(*) FROM pragma_table_info('leases')
-                WHERE name IN ('grant_id', 'owner', 'claim', 'epoch', 'until'))
-            + (SELECT count(*) FROM pragma_table_info('checkpoints')
-                WHERE name IN ('id', 'number', 'is_running', 'size', 'modified_at', 'digest'))
-            + (SELECT count(*) FROM pragma_table_info('pause') WHERE name = 'claims_from')
-        """
+        sql: """
+            SELECT (SELECT count(*) FROM pragma_table_info('leases')
+                    WHERE name IN ('grant_id', 'owner', 'claim', 'epoch', 'until'))
+                + (SELECT count(*) FROM pragma_table_info('checkpoints')
+                    WHERE name IN ('id', 'number', 'is_running', 'size', 'modified_at', 'digest'))
+                + (SELECT count(*) FROM pragma_table_info('pause') WHERE name = 'claims_from')
+            """
     )
     static let leaseColumns: Int64 = 12
     static let countOriginTables = SQLQuery(
         "table of origin",
-        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'origin'"
+        sql: "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'origin'"
     )
-    static let readOrigin = SQLQuery("origin of leases", "SELECT inode FROM origin")
+    static let readOrigin = SQLQuery("origin of leases", sql: "SELECT inode FROM origin")
     /// Writes the file's inode, unless it has one.
     static func writeOrigin(in schema: String) -> SQLQuery {
         SQLQuery(
             "note origin of leases",
-            "INSERT INTO \(schema).origin (inode) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM \(schema).origin)"
+            sql: "INSERT INTO \(schema).origin (inode) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM \(schema).origin)"
         )
     }
     static let writeFirstNote = SQLQuery(
         "first note",
-        "UPDATE checkpoints SET number = ?1, size = ?2, modified_at = ?3, digest = ?4"
+        sql: "UPDATE checkpoints SET number = ?1, size = ?2, modified_at = ?3, digest = ?4"
     )
-    static let writePause = SQLQuery("write pause of claims", "INSERT INTO pause (claims_from) VALUES (?1)")
-    static let readPause = SQLQuery("pause of claims", "SELECT max(claims_from) FROM \(LeaseFile.schema).pause")
+    static let writePause = SQLQuery("write pause of claims", sql: "INSERT INTO pause (claims_from) VALUES (?1)")
+    static let readPause = SQLQuery("pause of claims", sql: "SELECT max(claims_from) FROM \(LeaseFile.schema).pause")
     /// Removes leases of grants that were deleted. A lease that has ended lately must stay: the next claim of its grant
     /// learns from it that an answer can be lost.
     static let removeEndedLeases = SQLQuery(
         "remove ended leases",
-        "DELETE FROM \(LeaseFile.schema).leases WHERE epoch = ?1 AND until <= ?2"
+        sql: "DELETE FROM \(LeaseFile.schema).leases WHERE epoch = ?1 AND until <= ?2"
     )
 }
 

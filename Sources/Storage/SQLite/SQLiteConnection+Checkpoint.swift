@@ -8,17 +8,17 @@ import Base
 extension SQLiteConnection {
     private static let noteBegin = SQLQuery(
         "note begin of checkpoint",
-        "UPDATE \(LeaseFile.schema).checkpoints SET is_running = 1"
+        sql: "UPDATE \(LeaseFile.schema).checkpoints SET is_running = 1"
     )
     private static let noteEnd = SQLQuery(
         "note end of checkpoint",
-        """
-        UPDATE \(LeaseFile.schema).checkpoints
-        SET number = number + 1, is_running = 0, size = ?1, modified_at = ?2, digest = ?3
-        """
+        sql: """
+            UPDATE \(LeaseFile.schema).checkpoints
+            SET number = number + 1, is_running = 0, size = ?1, modified_at = ?2, digest = ?3
+            """
     )
-    private static let cutLog = SQLQuery("cut the log", "PRAGMA journal_size_limit = 0")
-    private static let keepLog = SQLQuery("keep the log's size", "PRAGMA journal_size_limit = \(logSizeLimit)")
+    private static let cutLog = SQLQuery("cut the log", sql: "PRAGMA journal_size_limit = 0")
+    private static let keepLog = SQLQuery("keep the log's size", sql: "PRAGMA journal_size_limit = \(logSizeLimit)")
     /// The size that the log's file keeps for its next run. The rest is cut off.
     static let logSizeLimit = 67_108_864
     /// The number of attempts to restart a log while readers come and go.
@@ -128,7 +128,7 @@ extension SQLiteConnection {
                 try write(evenIfMoved: true) { () throws(StoreError) in
                     // Read here: another process can change the schema before this transaction begins.
                     let version = try integer(SQLiteSchema.readVersion)
-                    try execute(SQLQuery("touch the file's header", "PRAGMA user_version = \(version)"))
+                    try execute(SQLQuery("touch the file's header", sql: "PRAGMA user_version = \(version)"))
                 }
             )
         } catch {

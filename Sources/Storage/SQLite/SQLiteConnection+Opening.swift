@@ -1,7 +1,7 @@
 private import Base
 
 extension SQLiteConnection {
-    private static let useLog = SQLQuery("journal mode", "PRAGMA journal_mode = WAL")
+    private static let useLog = SQLQuery("journal mode", sql: "PRAGMA journal_mode = WAL")
 
     /// The settings of every connection.
     ///
@@ -11,32 +11,35 @@ extension SQLiteConnection {
     /// grow.
     private static let databaseSettings = SQLQuery(
         "settings",
-        """
-        PRAGMA synchronous = FULL;
-        PRAGMA foreign_keys = ON;
-        PRAGMA secure_delete = ON;
-        PRAGMA trusted_schema = OFF;
-        PRAGMA cell_size_check = ON;
-        PRAGMA mmap_size = 0;
-        PRAGMA temp_store = MEMORY;
-        PRAGMA journal_size_limit = \(logSizeLimit);
-        """
+        sql: """
+            PRAGMA synchronous = FULL;
+            PRAGMA foreign_keys = ON;
+            PRAGMA secure_delete = ON;
+            PRAGMA trusted_schema = OFF;
+            PRAGMA cell_size_check = ON;
+            PRAGMA mmap_size = 0;
+            PRAGMA temp_store = MEMORY;
+            PRAGMA journal_size_limit = \(logSizeLimit);
+            """
     )
     private static let leaseSettings = SQLQuery(
         "settings of leases",
-        """
-        PRAGMA \(LeaseFile.schema).synchronous = OFF;
-        PRAGMA \(LeaseFile.schema).journal_size_limit = \(logSizeLimit);
-        """
+        sql: """
+            PRAGMA \(LeaseFile.schema).synchronous = OFF;
+            PRAGMA \(LeaseFile.schema).journal_size_limit = \(logSizeLimit);
+            """
     )
-    private static let useLeaseLog = SQLQuery("journal mode of leases", "PRAGMA \(LeaseFile.schema).journal_mode = WAL")
+    private static let useLeaseLog = SQLQuery(
+        "journal mode of leases",
+        sql: "PRAGMA \(LeaseFile.schema).journal_mode = WAL"
+    )
     /// Seven megabytes for each connection.
     ///
     /// Grants that are due together are close together, so a larger cache holds pages that are not needed again soon.
     /// The kernel has them as well. With 64 MB, neither a refresh nor a new grant took less processor time.
     private static let cacheSetting = "PRAGMA cache_size = -7168"
-    private static let writerSettings = SQLQuery("settings", cacheSetting)
-    private static let readerSettings = SQLQuery("settings", "\(cacheSetting); PRAGMA query_only = ON")
+    private static let writerSettings = SQLQuery("settings", sql: cacheSetting)
+    private static let readerSettings = SQLQuery("settings", sql: "\(cacheSetting); PRAGMA query_only = ON")
 
     /// Opens the one connection that writes: it creates the file if necessary and brings its schema up to date. On a
     /// full disk a process that `onlyReads` gets a connection that refuses every commit.

@@ -10,8 +10,8 @@ private import CSQLite
 final class SQLiteConnection {
     /// The result of registering this program's VFS, which distinguishes failed reads from damage (`vfs.h` of CSQLite).
     private static let vfsRegistration = csqlite_register_vfs()
-    private static let attach = SQLQuery("attach leases", "ATTACH DATABASE ? AS \(LeaseFile.schema)")
-    private static let detach = SQLQuery("detach leases", "DETACH DATABASE \(LeaseFile.schema)")
+    private static let attach = SQLQuery("attach leases", sql: "ATTACH DATABASE ? AS \(LeaseFile.schema)")
+    private static let detach = SQLQuery("detach leases", sql: "DETACH DATABASE \(LeaseFile.schema)")
 
     let path: String
     /// The path of the write-ahead log.

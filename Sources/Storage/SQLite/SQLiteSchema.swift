@@ -6,19 +6,22 @@ struct SQLiteSchema {
     /// (https://sqlite.org/pragma.html#pragma_application_id).
     static let applicationID: Int64 = 0x5266_576b
 
-    private static let readApplicationID = SQLQuery("application id", "PRAGMA application_id")
-    static let readVersion = SQLQuery("schema version", "PRAGMA user_version")
-    private static let countObjects = SQLQuery("schema objects", "SELECT count(*) FROM sqlite_schema")
-    private static let writeApplicationID = SQLQuery("mark the database", "PRAGMA application_id = \(applicationID)")
+    private static let readApplicationID = SQLQuery("application id", sql: "PRAGMA application_id")
+    static let readVersion = SQLQuery("schema version", sql: "PRAGMA user_version")
+    private static let countObjects = SQLQuery("schema objects", sql: "SELECT count(*) FROM sqlite_schema")
+    private static let writeApplicationID = SQLQuery(
+        "mark the database",
+        sql: "PRAGMA application_id = \(applicationID)"
+    )
 
     private static let countWorkerTables = SQLQuery(
         "tables of workers",
-        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'workers'"
+        sql: "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'workers'"
     )
     /// The columns of a worker that every version has.
     private static let liveWorkerIDs = SQLQuery(
         "live workers of any version",
-        "SELECT worker_id FROM workers WHERE epoch = ? AND heartbeat >= ? ORDER BY worker_id"
+        sql: "SELECT worker_id FROM workers WHERE epoch = ? AND heartbeat >= ? ORDER BY worker_id"
     )
 
     var steps = SchemaStep.all
@@ -79,7 +82,7 @@ struct SQLiteSchema {
                 if found > 0 { onUpgrade(next, step) }
                 try connection.execute(steps[next].statements(for: .sqlite), during: "migration \(step)")
                 try connection.run(Self.writeApplicationID)
-                try connection.execute(SQLQuery("migration \(step)", "PRAGMA user_version = \(step)"))
+                try connection.execute(SQLQuery("migration \(step)", sql: "PRAGMA user_version = \(step)"))
                 if let note = SchemaStep.noteOldestUser(after: steps[...next]) { try connection.run(note) }
             }
         }

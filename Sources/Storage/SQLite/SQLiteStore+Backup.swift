@@ -3,11 +3,14 @@ private import Base
 extension SQLiteStore {
     /// 2 MB with SQLite's usual pages: a step takes much less than a tenth of a second.
     private static let pagesPerStep: Int32 = 512
-    private static let beginSnapshot = SQLQuery("begin snapshot", "SELECT count(*) FROM meta")
-    private static let beforeCopy = SQLQuery("prepare backup", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
-    private static let removeWorkers = SQLQuery("remove workers from backup", "DELETE FROM workers")
-    private static let leaveLogMode = SQLQuery("make the backup one file", "PRAGMA journal_mode = DELETE")
-    private static let integrityCheck = SQLQuery("integrity check", "PRAGMA integrity_check")
+    private static let beginSnapshot = SQLQuery("begin snapshot", sql: "SELECT count(*) FROM meta")
+    private static let beforeCopy = SQLQuery(
+        "prepare backup",
+        sql: "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"
+    )
+    private static let removeWorkers = SQLQuery("remove workers from backup", sql: "DELETE FROM workers")
+    private static let leaveLogMode = SQLQuery("make the backup one file", sql: "PRAGMA journal_mode = DELETE")
+    private static let integrityCheck = SQLQuery("integrity check", sql: "PRAGMA integrity_check")
 
     /// Writes a copy of the database to a new file of mode 0600, while workers continue to read and write.
     ///
@@ -85,7 +88,7 @@ extension SQLiteStore {
 }
 
 extension SQLiteStore {
-    static let quickCheck = SQLQuery("quick check", "PRAGMA quick_check")
+    static let quickCheck = SQLQuery("quick check", sql: "PRAGMA quick_check")
 
     /// Reads the whole file again after one read has reported damage, and returns the error that the process should end
     /// with.

@@ -7,21 +7,22 @@ extension SQLiteStore {
 
     /// For each of ``claimSizes`` the query of grants that are due by the last parameter.
     static let claimable = claimSizes.map { size in
-        SQLQuery("claimable \(size)", "\(claimed(size)) WHERE due_at <= ?")
+        SQLQuery("claimable \(size)", sql: "\(claimed(size)) WHERE due_at <= ?")
     }
     static let claimableAnyTime = claimSizes.map { size in
         SQLQuery(
             "claimable \(size) whenever due",
-            "\(claimed(size)) WHERE state NOT IN (\(GrantState.refreshEndingList)) OR revocation_asked_at IS NOT NULL"
+            sql:
+                "\(claimed(size)) WHERE state NOT IN (\(GrantState.refreshEndingList)) OR revocation_asked_at IS NOT NULL"
         )
     }
     static let writeLeases = claimSizes.map { size in
         SQLQuery(
             "write \(size) leases",
-            """
-            INSERT OR REPLACE INTO \(LeaseFile.schema).leases (owner, epoch, until, grant_id, claim)
-            VALUES (?1, ?2, ?3, ?, ?)\(String(repeating: ", (?1, ?2, ?3, ?, ?)", count: size - 1))
-            """
+            sql: """
+                INSERT OR REPLACE INTO \(LeaseFile.schema).leases (owner, epoch, until, grant_id, claim)
+                VALUES (?1, ?2, ?3, ?, ?)\(String(repeating: ", (?1, ?2, ?3, ?, ?)", count: size - 1))
+                """
         )
     }
     static let writeLease = writeLeases[claimSizes.count - 1]
@@ -37,11 +38,11 @@ extension SQLiteStore {
 
     static let removeLease = SQLQuery(
         "remove lease",
-        "DELETE FROM \(LeaseFile.schema).leases WHERE grant_id = ?1 AND claim = ?2"
+        sql: "DELETE FROM \(LeaseFile.schema).leases WHERE grant_id = ?1 AND claim = ?2"
     )
     static let renewLease = SQLQuery(
         "renew lease",
-        "UPDATE \(LeaseFile.schema).leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4"
+        sql: "UPDATE \(LeaseFile.schema).leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4"
     )
 }
 

@@ -2,7 +2,10 @@ package import Base
 
 extension SQLiteStore {
     static let grantQueries = SQLiteGrantRow.queries
-    static let lastLease = SQLQuery("last lease", "SELECT max(until) FROM \(LeaseFile.schema).leases WHERE epoch = ?1")
+    static let lastLease = SQLQuery(
+        "last lease",
+        sql: "SELECT max(until) FROM \(LeaseFile.schema).leases WHERE epoch = ?1"
+    )
     static let beforeMove: [SQLStatement] = []
     static let schemaVersion = SQLiteSchema.readVersion
     static let afterCopy: [SQLStatement] = []
@@ -10,22 +13,22 @@ extension SQLiteStore {
     static let removeTombstones = [
         SQLQuery(
             "count removed grants",
-            """
-            INSERT INTO meta (key, value)
-            SELECT 'stored_grants', coalesce(sum(grants), 0) - \(endedGrants) FROM grant_counts WHERE true
-            ON CONFLICT (key) DO UPDATE SET value = value - \(endedGrants) WHERE \(endedGrants) > 0
-            """
+            sql: """
+                INSERT INTO meta (key, value)
+                SELECT 'stored_grants', coalesce(sum(grants), 0) - \(endedGrants) FROM grant_counts WHERE true
+                ON CONFLICT (key) DO UPDATE SET value = value - \(endedGrants) WHERE \(endedGrants) > 0
+                """
         ),
         SQLQuery(
             "remove history of users",
-            """
-            DELETE FROM grant_events
-            WHERE grant_id IN (SELECT id FROM grants WHERE user_id IN (\(endedUsers)))
-            """
+            sql: """
+                DELETE FROM grant_events
+                WHERE grant_id IN (SELECT id FROM grants WHERE user_id IN (\(endedUsers)))
+                """
         ),
-        SQLQuery("remove grants of users", "DELETE FROM grants WHERE user_id IN (\(endedUsers))"),
-        SQLQuery("remove sessions of users", "DELETE FROM sessions WHERE user_id IN (\(endedUsers))"),
-        SQLQuery("remove users", "DELETE FROM users WHERE user_id IN (\(endedUsers))"),
+        SQLQuery("remove grants of users", sql: "DELETE FROM grants WHERE user_id IN (\(endedUsers))"),
+        SQLQuery("remove sessions of users", sql: "DELETE FROM sessions WHERE user_id IN (\(endedUsers))"),
+        SQLQuery("remove users", sql: "DELETE FROM users WHERE user_id IN (\(endedUsers))"),
     ]
     /// The same users in each statement of a transaction.
     private static let endedUsers = """
@@ -39,10 +42,10 @@ extension SQLiteStore {
     /// The number of grants is also recorded in `meta`, because the triggers count the changes of other programs too.
     static let countAdded = SQLQuery(
         "count added grant",
-        """
-        INSERT INTO meta (key, value) SELECT 'stored_grants', sum(grants) FROM grant_counts WHERE true
-        ON CONFLICT (key) DO UPDATE SET value = value + 1
-        """
+        sql: """
+            INSERT INTO meta (key, value) SELECT 'stored_grants', sum(grants) FROM grant_counts WHERE true
+            ON CONFLICT (key) DO UPDATE SET value = value + 1
+            """
     )
 
     var databaseName: String { "The database \(path)" }
@@ -123,20 +126,20 @@ extension SQLiteStore {
 
     static let due = SQLQuery(
         "due",
-        "SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3"
+        sql: "SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3"
     )
     // The rows after a cursor are read in two parts: for `(due_at, id) > (?, ?)` SQLite uses the index only for
     // `due_at`, and would read all grants of the cursor's instant again for each page.
     static let dueAtCursor = SQLQuery(
         "due at the cursor's time",
-        "SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at = ?2 AND id > ?4 ORDER BY id LIMIT ?3"
+        sql: "SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at = ?2 AND id > ?4 ORDER BY id LIMIT ?3"
     )
     static let dueAfterCursor = SQLQuery(
         "due after the cursor's time",
-        """
-        SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at > ?4 AND due_at <= ?2
-        ORDER BY due_at, id LIMIT ?3
-        """
+        sql: """
+            SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at > ?4 AND due_at <= ?2
+            ORDER BY due_at, id LIMIT ?3
+            """
     )
 
     package func due(

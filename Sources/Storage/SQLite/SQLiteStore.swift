@@ -232,10 +232,10 @@ final class SQLiteConnectionQueue: Sendable {
 }
 
 extension SQLiteConnection {
-    private static let beginImmediate = SQLQuery("begin", "BEGIN IMMEDIATE")
-    private static let beginDeferred = SQLQuery("begin reading", "BEGIN")
-    private static let commitQuery = SQLQuery("commit", "COMMIT")
-    private static let rollbackQuery = SQLQuery("roll back", "ROLLBACK")
+    private static let beginImmediate = SQLQuery("begin", sql: "BEGIN IMMEDIATE")
+    private static let beginDeferred = SQLQuery("begin reading", sql: "BEGIN")
+    private static let commitQuery = SQLQuery("commit", sql: "COMMIT")
+    private static let rollbackQuery = SQLQuery("roll back", sql: "ROLLBACK")
 
     /// Starts a transaction that excludes every other writer.
     func begin() throws(StoreError) {

@@ -248,15 +248,15 @@ enum SQLiteGrantRow {
 
     static let insert = Grant.table.add("insert grant")
     private static let updates = Part.allCases.map { part in
-        SQLQuery("update grant, \(part)", "\(update(part)) WHERE id = ?")
+        SQLQuery("update grant, \(part)", sql: "\(update(part)) WHERE id = ?")
     }
     private static let updatesOfClaimed = Part.allCases.map { part in
         SQLQuery(
             "update claimed grant, \(part)",
-            """
-            \(update(part)) WHERE id = ? AND revision = ?
-                AND (SELECT claim FROM \(LeaseFile.schema).leases WHERE grant_id = id) = ?
-            """
+            sql: """
+                \(update(part)) WHERE id = ? AND revision = ?
+                    AND (SELECT claim FROM \(LeaseFile.schema).leases WHERE grant_id = id) = ?
+                """
         )
     }
 
