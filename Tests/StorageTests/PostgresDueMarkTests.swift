@@ -138,7 +138,7 @@ struct PostgresDueMarkTests {
             try await store.add([try Sample.grant(1, dueAt: now - .seconds(100))])
             let deadline = CallDeadline(in: .seconds(600))
             let other = try PostgresConnection.open(try DatabaseAddress(url: url), until: deadline)
-            try other.execute("lock", "BEGIN; LOCK TABLE refresh_worker.grant_schedule", until: deadline)
+            try other.execute("BEGIN; LOCK TABLE refresh_worker.grant_schedule", named: "lock", until: deadline)
             let error = await #expect(throws: StoreError.self) { try await Self.due(store, by: now) }
             #expect(error?.code == .busy && error?.message.contains("an old transaction keeps dead rows") == true)
             let failed = await #expect(throws: StoreError.self) {
@@ -146,7 +146,7 @@ struct PostgresDueMarkTests {
             }
             #expect(failed?.code == .busy)
             #expect(store.takeIncidents().map(\.kind) == [.lookFailed])
-            try other.execute("unlock", "COMMIT", until: deadline)
+            try other.execute("COMMIT", named: "unlock", until: deadline)
 
             // The grant is before the mark: the next look finds it.
             try await poll { try await Self.due(store, by: now) == [1] }
@@ -174,7 +174,11 @@ struct PostgresDueMarkTests {
                 random: SystemRandom()
             )
             try await other.run { connection, deadline throws(StoreError) in
-                try connection.execute("begin", "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1", until: deadline)
+                try connection.execute(
+                    "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1",
+                    named: "begin",
+                    until: deadline
+                )
             }
             try await writer.run { connection, deadline throws(StoreError) in
                 // Without the check of the foreign key: the rows have no grants.
@@ -184,16 +188,16 @@ struct PostgresDueMarkTests {
                     SELECT 1000 + n, '\(Self.client)', \((now - .seconds(3_000)).milliseconds) + n * 29 / 20
                     FROM generate_series(1, 2000000) AS n
                     """
-                try connection.execute("insert", rows, until: deadline)
+                try connection.execute(rows, named: "insert", until: deadline)
                 try connection.execute(
-                    "delete",
                     "DELETE FROM refresh_worker.grant_schedule WHERE grant_id > 1000",
+                    named: "delete",
                     until: deadline
                 )
             }
             // As autovacuum does it: the table now seems to be nearly empty.
             try await writer.run { connection, deadline throws(StoreError) in
-                try connection.execute("analyze", "ANALYZE refresh_worker.grant_schedule", until: deadline)
+                try connection.execute("ANALYZE refresh_worker.grant_schedule", named: "analyze", until: deadline)
             }
             let time = SystemTime()
             var spans: [Duration] = []

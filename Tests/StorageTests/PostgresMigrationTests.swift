@@ -126,11 +126,15 @@ struct PostgresMigrationTests {
         try await withGrants([next]) { url, migrate in
             let deadline = CallDeadline(in: .seconds(600))
             let other = try PostgresConnection.open(try DatabaseAddress(url: url), until: deadline)
-            try other.execute("lock", "BEGIN; LOCK TABLE refresh_worker.grants IN ACCESS SHARE MODE", until: deadline)
+            try other.execute(
+                "BEGIN; LOCK TABLE refresh_worker.grants IN ACCESS SHARE MODE",
+                named: "lock",
+                until: deadline
+            )
             let error = #expect(throws: StoreError.self) { try migrate() }
             #expect(error?.code == .busy && error?.message.contains("lock timeout") == true)
             #expect(deadline.remaining > .seconds(300), "the call itself could have waited for ten minutes")
-            try other.execute("unlock", "COMMIT", until: deadline)
+            try other.execute("COMMIT", named: "unlock", until: deadline)
             try migrate()
             try await expect("3", to: kept, on: url)
         }

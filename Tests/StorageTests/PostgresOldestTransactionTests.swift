@@ -15,7 +15,7 @@ struct PostgresOldestTransactionTests {
         try await PostgresServer.withDatabase { url in
             let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
             let other = try PostgresConnection.open(try DatabaseAddress(url: url), until: deadline)
-            try other.execute("open", "SET application_name = 'psql of Dora'; \(statements)", until: deadline)
+            try other.execute("SET application_name = 'psql of Dora'; \(statements)", named: "open", until: deadline)
             try await body(store, other, url)
             await store.close()
         }
@@ -28,7 +28,7 @@ struct PostgresOldestTransactionTests {
             let holder = "session \(other.serverProcess) of postgres (psql of Dora, idle in transaction)"
             #expect(oldest.holder == holder)
             #expect(try #require(oldest.age) < .seconds(600) && !oldest.isForgotten)
-            try other.execute("end", "COMMIT", until: deadline)
+            try other.execute("COMMIT", named: "end", until: deadline)
             #expect(try await store.oldestTransaction()?.holder != holder)
         }
     }

@@ -111,18 +111,18 @@ struct PostgresOpeningTests {
             let dump = try PostgresConnection.open(address, until: deadline)
             try PostgresSchema(steps: [SchemaStep.all[0]]).migrate(dump, until: deadline)
             let lock = "BEGIN; LOCK TABLE refresh_worker.client_successes IN ACCESS SHARE MODE"
-            try dump.execute("lock", lock, until: deadline)
+            try dump.execute(lock, named: "lock", until: deadline)
             let store = try await PostgresStore.open(url: url)
             #expect(store.takeIncidents().map(\.kind) == [.changeWaits])
             try await store.add([try Sample.grant(1)])
             await store.close()
 
-            try dump.execute("end", "ROLLBACK", until: deadline)
+            try dump.execute("ROLLBACK", named: "end", until: deadline)
             let later = try await PostgresStore.open(url: url)
             #expect(later.takeIncidents().isEmpty)
             await later.close()
             let columns = "SELECT id FROM refresh_worker.client_successes"
-            try dump.execute("columns", columns, until: deadline)
+            try dump.execute(columns, named: "columns", until: deadline)
         }
     }
 

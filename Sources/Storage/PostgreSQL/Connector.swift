@@ -130,7 +130,7 @@ extension PostgresConnection {
             )
         }
         do throws(StoreError) {
-            try unsafe finish(handle, address, until: deadline)
+            try unsafe finish(handle, to: address, until: deadline)
         } catch {
             unsafe PQfinish(handle)
             throw error
@@ -168,16 +168,16 @@ extension PostgresConnection {
         guard connection.isPooled else { return }
         // A pooler in statement mode ends the connection at the first.
         for statement in ["BEGIN", "ROLLBACK"] {
-            try connection.execute("asking the pooler for a transaction", statement, until: deadline)
+            try connection.execute(statement, named: "asking the pooler for a transaction", until: deadline)
         }
     }
 
     private static func finish(
         _ handle: OpaquePointer,
-        _ address: DatabaseAddress,
+        to address: DatabaseAddress,
         until deadline: CallDeadline
     ) throws(StoreError) {
-        guard unsafe PQstatus(handle) != CONNECTION_BAD else { throw unsafe refusal(handle, address) }
+        guard unsafe PQstatus(handle) != CONNECTION_BAD else { throw unsafe refusal(handle, by: address) }
         // Makes the message contain the server's code.
         _ = unsafe PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
         var events = POLLOUT
@@ -189,12 +189,12 @@ extension PostgresConnection {
             case PGRES_POLLING_OK: return
             case PGRES_POLLING_READING: events = POLLIN
             case PGRES_POLLING_WRITING: events = POLLOUT
-            default: throw unsafe refusal(handle, address)
+            default: throw unsafe refusal(handle, by: address)
             }
         }
     }
 
-    private static func refusal(_ handle: OpaquePointer, _ address: DatabaseAddress) -> StoreError {
+    private static func refusal(_ handle: OpaquePointer, by address: DatabaseAddress) -> StoreError {
         // libpq reports this itself, without a code of the server's.
         guard unsafe PQconnectionNeedsPassword(handle) == 0 else {
             return StoreError(

@@ -42,8 +42,8 @@ final class NewestServer: Sendable {
                 state.isUnrecorded = true
                 return nil
             }
-            guard identity.system == newest.system else { return .foreign(identity, newest, in: database) }
-            guard identity.timeline >= newest.timeline else { return .outdated(identity, newest, in: database) }
+            guard identity.system == newest.system else { return .foreign(identity, newest: newest, in: database) }
+            guard identity.timeline >= newest.timeline else { return .outdated(identity, newest: newest, in: database) }
             if identity.timeline > newest.timeline {
                 state.newest = identity
                 state.isUnrecorded = true
@@ -64,7 +64,7 @@ final class NewestServer: Sendable {
             }
             if recorded.timeline > identity.timeline {
                 if recorded.timeline > state.newest?.timeline ?? 0 { state.newest = recorded }
-                return .outdated(identity, recorded, in: database)
+                return .outdated(identity, newest: recorded, in: database)
             }
             if recorded.timeline < identity.timeline {
                 incidents.record(.failedOver(from: recorded, to: identity, at: database))
@@ -170,7 +170,7 @@ extension StoreIncident {
 }
 
 extension StoreError {
-    fileprivate static func outdated(_ server: ServerIdentity, _ newest: ServerIdentity, in database: String) -> Self {
+    fileprivate static func outdated(_ server: ServerIdentity, newest: ServerIdentity, in database: String) -> Self {
         Self(
             .unreachable,
             "\(database.capitalizedFirst) is on timeline \(server.timeline), and a server on timeline "
@@ -180,7 +180,7 @@ extension StoreError {
         ).losingConnection
     }
 
-    fileprivate static func foreign(_ server: ServerIdentity, _ newest: ServerIdentity, in database: String) -> Self {
+    fileprivate static func foreign(_ server: ServerIdentity, newest: ServerIdentity, in database: String) -> Self {
         Self(
             .unreachable,
             "\(database.capitalizedFirst) is another database cluster (system identifier \(server.system), not "

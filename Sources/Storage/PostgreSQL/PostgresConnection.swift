@@ -90,7 +90,7 @@ final class PostgresConnection {
         var results: [StatementResult] = []
         results.reserveCapacity(batch.entries.count)
         var preparing: Set<String> = []
-        for entry in batch.entries { try send(entry.query, entry.parameters, preparing: &preparing) }
+        for entry in batch.entries { try send(entry.query, with: entry.parameters, preparing: &preparing) }
         guard unsafe PQpipelineSync(handle) == 1 else { throw lost(during: "sending") }
         try flush(until: deadline)
         var failure: StoreError?
@@ -133,7 +133,7 @@ final class PostgresConnection {
     }
 
     /// Runs a text of several statements without parameters and without rows.
-    func execute(_ name: String, _ script: String, until deadline: CallDeadline) throws(StoreError) {
+    func execute(_ script: String, named name: String, until deadline: CallDeadline) throws(StoreError) {
         guard unsafe PQexitPipelineMode(handle) == 1, unsafe PQsendQuery(handle, script) == 1 else {
             throw lost(during: name)
         }
@@ -153,7 +153,7 @@ final class PostgresConnection {
 
     // MARK: Sending
 
-    private func send(_ query: SQLQuery, _ parameters: Parameters, preparing: inout Set<String>)
+    private func send(_ query: SQLQuery, with parameters: Parameters, preparing: inout Set<String>)
         throws(StoreError)
     {
         let count = Int32(parameters.ranges.count)

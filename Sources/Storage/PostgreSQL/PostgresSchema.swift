@@ -104,21 +104,29 @@ struct PostgresSchema {
         do throws(StoreError) {
             _ = try connection.run(StatementBatch(Self.takeLock, .integer(Self.migrationLock)), until: deadline)
             let version = try version(of: connection, until: deadline)
-            try connection.execute("limiting the wait for locks", Self.limitLockWait, until: deadline)
+            try connection.execute(Self.limitLockWait, named: "limiting the wait for locks", until: deadline)
             let isBreaking = version > 0 && steps.dropFirst(version).contains { !$0.isAdditive }
             if isBreaking { try refuseWorkers(of: connection, until: deadline) }
             let catalog = try readCatalog(connection, until: deadline)
             // IF NOT EXISTS would need the right to create one even if it exists.
-            if !catalog.exists { try connection.execute("creating the schema", Self.createSchema, until: deadline) }
-            if !catalog.isOwn { try connection.execute("creating the schema", Self.createVersion, until: deadline) }
+            if !catalog.exists {
+                try connection.execute(Self.createSchema, named: "creating the schema", until: deadline)
+            }
+            if !catalog.isOwn {
+                try connection.execute(Self.createVersion, named: "creating the schema", until: deadline)
+            }
             for step in version..<max(version, steps.count) {
-                try connection.execute("migration \(step + 1)", steps[step].statements(for: .postgres), until: deadline)
+                try connection.execute(
+                    steps[step].statements(for: .postgres),
+                    named: "migration \(step + 1)",
+                    until: deadline
+                )
             }
             if version < steps.count {
                 let mark = "UPDATE refresh_worker.schema_version SET version = \(steps.count)"
-                try connection.execute("marking the schema", mark, until: deadline)
+                try connection.execute(mark, named: "marking the schema", until: deadline)
             }
-            if isBreaking { try connection.execute("marking the schema", Self.changeStoreID, until: deadline) }
+            if isBreaking { try connection.execute(Self.changeStoreID, named: "marking the schema", until: deadline) }
             var end = StatementBatch()
             if let note = SchemaStep.noteOldestUser(after: steps[...]) { end.add(note) }
             end.add(.commit)
@@ -155,14 +163,14 @@ struct PostgresSchema {
                     + "schema is not known. Restore a backup of the schema refresh_worker."
             )
         }
-        if version > steps.count, try oldestUser(of: version, connection, until: deadline) > steps.count {
+        if version > steps.count, try oldestUser(of: version, on: connection, until: deadline) > steps.count {
             throw StoreError(newerSchema: version, of: connection.database, supported: steps.count)
         }
         return version
     }
 
     /// Returns the oldest version whose programs can use the newer database.
-    private func oldestUser(of version: Int, _ connection: PostgresConnection, until deadline: CallDeadline)
+    private func oldestUser(of version: Int, on connection: PostgresConnection, until deadline: CallDeadline)
         throws(StoreError) -> Int
     {
         let batch = StatementBatch(.readMeta, SchemaStep.noteOfOldestUser(of: version))

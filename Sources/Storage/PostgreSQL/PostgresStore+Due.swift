@@ -36,10 +36,17 @@ extension PostgresStore {
     ) async throws -> [DueEntry] {
         let target = min(limit, clock.now) - DueMark.margin
         if let mark = dueMark(of: clientID, target: target) {
-            return try await due(ofClient: clientID, by: limit, after: cursor, atMost: count, mark, target: target)
+            return try await due(
+                ofClient: clientID,
+                by: limit,
+                after: cursor,
+                atMost: count,
+                beyond: mark,
+                target: target
+            )
         }
         let first = SQLStatement(Self.due, .text(clientID), .time(limit), .limit(count))
-        let statement = cursor.map { after($0, clientID, limit, count) } ?? first
+        let statement = cursor.map { due(after: $0, ofClient: clientID, by: limit, atMost: count) } ?? first
         let start = local.sinceBoot
         do throws(StoreError) {
             let page = try await rows([statement], by: .scan, endingAfter: scanLimit) { _, row in DueEntry.read(&row) }
@@ -62,7 +69,9 @@ extension PostgresStore {
         if let failure = dueMarks.withLock({ $0[clientID]?.failure }) { throw failure }
     }
 
-    private func after(_ cursor: DueEntry, _ clientID: String, _ limit: Timestamp, _ count: Int) -> SQLStatement {
+    private func due(after cursor: DueEntry, ofClient clientID: String, by limit: Timestamp, atMost count: Int)
+        -> SQLStatement
+    {
         SQLStatement(
             Self.dueAfter,
             .text(clientID),
@@ -97,7 +106,7 @@ extension PostgresStore {
         by limit: Timestamp,
         after cursor: DueEntry?,
         atMost count: Int,
-        _ mark: DueMark,
+        beyond mark: DueMark,
         target: Timestamp
     ) async throws -> [DueEntry] {
         let start = DueEntry(dueAt: mark.position, id: GrantID(rawValue: .max))
@@ -105,7 +114,7 @@ extension PostgresStore {
         let found = try await rows(
             [
                 SQLStatement(Self.stillDue, .text(clientID), .time(limit), .ids(mark.overdue.sorted())),
-                after(isBeyondMark ? cursor ?? start : start, clientID, limit, count),
+                due(after: isBeyondMark ? cursor ?? start : start, ofClient: clientID, by: limit, atMost: count),
             ],
             by: .scan
         ) { statement, row in (isOverdue: statement == 0, entry: DueEntry.read(&row)) }

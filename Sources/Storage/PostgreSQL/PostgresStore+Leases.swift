@@ -170,8 +170,8 @@ extension SQLQuery {
     )
     fileprivate static let wholeRows = plainRows(PostgresGrantRow.changing)
     fileprivate static let refreshedRows = plainRows(PostgresGrantRow.refreshed)
-    fileprivate static let storeWhole = storePlain("store whole plain refreshes", wholeRows)
-    fileprivate static let storeRefreshed = storePlain("store plain refreshes", refreshedRows)
+    fileprivate static let storeWhole = storePlain("store whole plain refreshes", rows: wholeRows)
+    fileprivate static let storeRefreshed = storePlain("store plain refreshes", rows: refreshedRows)
 
     /// The columns that the statements need in addition to those of the grant.
     private static let plainColumns: [Table<PlainRefresh>.Column] = [
@@ -193,7 +193,7 @@ extension SQLQuery {
     ///
     /// `xmin` is the transaction that wrote the row: it differs as soon as anything has changed the grant. The last
     /// parameter is the time of the successes.
-    private static func storePlain(_ name: String, _ rows: Table<PlainRefresh>) -> SQLQuery {
+    private static func storePlain(_ name: String, rows: Table<PlainRefresh>) -> SQLQuery {
         let ofGrant = Table(rows.name, rows.columns.dropLast(plainColumns.count))
         return SQLQuery(
             name,
