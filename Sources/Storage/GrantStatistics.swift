@@ -163,7 +163,7 @@ package struct ConsentEnds: Hashable, Sendable {
     ///
     /// Losses at this age must also be half of all. In the model of `ConsentEndsTests`, users who leave at random would
     /// raise the alarm by either rule alone.
-    static let fewestLosses = 3
+    static let minimumLosses = 3
     /// The time in which losses count.
     package static let period: Duration = .seconds(30 * 86_400)
     /// The latest losses that a store reads, so that the query takes milliseconds after a mass revocation too.
@@ -180,7 +180,7 @@ package struct ConsentEnds: Hashable, Sendable {
     package var grantsInTesting: Int {
         guard announced == 0 else { return announced }
         let count = losses.count { Self.testingAges.contains($0) }
-        return count >= Self.fewestLosses && 2 * count >= losses.count ? count : 0
+        return count >= Self.minimumLosses && 2 * count >= losses.count ? count : 0
     }
 }
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A deleted user leaves a tombstone, which is removed later", .timeLimit(.minutes(10)))
 struct AccountDeletionTests {
-    private let end = start + AccountDeletion.shortestTombstone
+    private let end = start + AccountDeletion.minimumTombstone
     private let account = Grant.Owner(googleUserID: "1", email: "a@b.c", name: "A")
 
     private func delete(_ user: String, in store: any Store) async throws -> AccountDeletion? {

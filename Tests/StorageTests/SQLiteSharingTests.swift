@@ -45,7 +45,7 @@ struct SQLiteSharingTests {
                 grant.finishRevocation()
                 return []
             }
-            let end = start + AccountDeletion.shortestTombstone
+            let end = start + AccountDeletion.minimumTombstone
             #expect(try await store.removeExpired(at: end).users == 1)
             #expect(try await store.grantRowProblem() == nil)
             let other = try SQLiteConnection(path: folder.path("grants.db"), timeout: .zero)

@@ -38,13 +38,13 @@ struct RecentActivityTests {
         time.advance(by: .milliseconds(59_999))
         record(.disconnected, .lostLease, lateness: .seconds(3))
         record(.refreshed, lateness: .milliseconds(-5))
-        let first = Slot(refreshed: 3, failed: 3, longestLateness: .seconds(3))
+        let first = Slot(refreshed: 3, failed: 3, maximumLateness: .seconds(3))
         #expect(slots().last == first)
         time.advance(by: .milliseconds(1))
         #expect(Array(slots().suffix(2)) == [first, Slot()])
         record(.refreshed, lateness: .milliseconds(-5))
         #expect(Array(slots().suffix(2)) == [first, Slot(refreshed: 1)])
-        #expect(slots(.hour).last == Slot(refreshed: 4, failed: 3, longestLateness: .seconds(3)))
+        #expect(slots(.hour).last == Slot(refreshed: 4, failed: 3, maximumLateness: .seconds(3)))
     }
 
     @Test("leave the minutes after an hour, and the hours after a day, the oldest first")
@@ -71,7 +71,7 @@ struct RecentActivityTests {
         var all = mine
         record(.refreshed, .retrying, lateness: .seconds(2))
         all.add(counters.takeActivity(), at: time.now)
-        let sum = Slot(refreshed: 2, failed: 1, longestLateness: .seconds(2))
+        let sum = Slot(refreshed: 2, failed: 1, maximumLateness: .seconds(2))
         #expect(all.slots(by: .minute, at: time.now).last?.slot == sum)
         var later = RecentActivity()
         later.add(all, at: time.now + .seconds(86_400))

@@ -28,12 +28,12 @@ extension StatusPage {
             countChart("Failed", of: slots.map(\.failed), by: scale, column: 2)
             chart(
                 "Lateness",
-                of: ActivityChart(slots.map(\.longestLateness.inSeconds), smallest: 0.01),
+                of: ActivityChart(slots.map(\.maximumLateness.inSeconds), smallest: 0.01),
                 by: scale,
                 column: 3,
-                total: (slots.map(\.longestLateness).max() ?? .zero).inFineUnits,
+                total: (slots.map(\.maximumLateness).max() ?? .zero).inFineUnits,
                 top: "longest",
-                current: (slots.last?.longestLateness ?? .zero).inFineUnits
+                current: (slots.last?.maximumLateness ?? .zero).inFineUnits
             ) { $0 > 0 && $0 < 1 ? "\(Int(($0 * 1000).rounded())) ms" : "\(Int($0).grouped) s" }
         }
     }
@@ -112,7 +112,7 @@ extension StatusPage {
                         element("th", ["scope": "row"]) { element("time") { timed.start.iso8601Seconds } }
                         element("td") { timed.slot.refreshed.grouped }
                         element("td") { timed.slot.failed.grouped }
-                        element("td") { timed.slot.longestLateness.inFineUnits }
+                        element("td") { timed.slot.maximumLateness.inFineUnits }
                     }
                 }
             }

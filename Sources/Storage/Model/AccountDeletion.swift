@@ -9,7 +9,7 @@ package struct AccountDeletion: Hashable, Sendable {
     package let isShared: Bool
 
     /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
-    static let shortestTombstone: Duration = .seconds(86_400)
+    static let minimumTombstone: Duration = .seconds(86_400)
 
     /// Deletes the user within the caller's transaction. Returns `nil` if the user does not exist, or was deleted
     /// before.
@@ -21,7 +21,7 @@ package struct AccountDeletion: Hashable, Sendable {
         let ending = try transaction.grant(ofUser: id).map { grant in
             try GrantEnding.end(grant, reason: .userDeleted, in: transaction, at: now)
         }
-        user.delete(until: now + shortestTombstone)
+        user.delete(until: now + minimumTombstone)
         try transaction.update(user)
         try transaction.notify(.userDeleted, ofUser: id, at: now)
         return AccountDeletion(endedSessions: endedSessions, grant: ending?.grant, isShared: ending?.isShared ?? false)

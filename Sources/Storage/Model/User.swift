@@ -65,7 +65,7 @@ extension User {
     /// Remembers a token of the backend that outlives the shortest tombstone. Without this, a device that still holds
     /// the token would bring a deleted user back. A token that a tombstone outlives anyway needs no write.
     package mutating func accept(tokenUntil end: Timestamp, at now: Timestamp) {
-        guard end > now + AccountDeletion.shortestTombstone else { return }
+        guard end > now + AccountDeletion.minimumTombstone else { return }
         tokensUntil = max(tokensUntil ?? end, end)
     }
 

@@ -23,7 +23,7 @@ struct DueMark {
     /// A correction of the database's clock, and not a step back.
     static let tolerance: Duration = .seconds(2)
     static let firstPart: Duration = .seconds(60)
-    static let shortestPart: Duration = .seconds(1)
+    static let minimumPart: Duration = .seconds(1)
     static let maximumPause: Duration = .seconds(60)
     /// Dead entries are not older than this, so the rest is one part.
     static let lastPart: Duration = .seconds(30 * 86_400)

@@ -199,15 +199,15 @@ extension PostgresStore {
             let start = local.sinceBoot
             do throws(StoreError) {
                 // All entries of one instant cannot be divided.
-                let limit = span > DueMark.shortestPart ? scanLimit : scanLimit * 10
+                let limit = span > DueMark.minimumPart ? scanLimit : scanLimit * 10
                 let part = try await rows([statement], by: .survey, endingAfter: limit) { _, row in
                     DueEntry.read(&row)
                 }
                 found += part
                 takeOver(part, of: clientID)
             } catch {
-                guard error.isTimeout, span > DueMark.shortestPart else { throw error }
-                span = max(span / 4, DueMark.shortestPart)
+                guard error.isTimeout, span > DueMark.minimumPart else { throw error }
+                span = max(span / 4, DueMark.minimumPart)
                 continue
             }
             found.sort { ($0.dueAt, $0.id) < ($1.dueAt, $1.id) }

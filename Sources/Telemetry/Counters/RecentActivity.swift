@@ -10,12 +10,12 @@ package struct RecentActivity: Equatable, Sendable {
         /// The tries without a success, whatever the reason.
         package var failed = 0
         /// The longest time from a due time to its try.
-        package var longestLateness: Duration = .zero
+        package var maximumLateness: Duration = .zero
 
         fileprivate mutating func add(_ other: Slot) {
             refreshed += other.refreshed
             failed += other.failed
-            longestLateness = max(longestLateness, other.longestLateness)
+            maximumLateness = max(maximumLateness, other.maximumLateness)
         }
     }
 
@@ -48,7 +48,7 @@ package struct RecentActivity: Equatable, Sendable {
         var batch = Slot()
         for index in refreshes.indices {
             if refreshes[index].outcome == .refreshed { batch.refreshed += 1 } else { batch.failed += 1 }
-            batch.longestLateness = max(batch.longestLateness, refreshes[index].lateness)
+            batch.maximumLateness = max(batch.maximumLateness, refreshes[index].lateness)
         }
         for scale in Scale.allCases { slots[scale, default: [:]][scale.number(of: now), default: Slot()].add(batch) }
     }
@@ -80,7 +80,7 @@ extension RecentActivity {
     package var text: String {
         slots.flatMap { scale, slots in
             slots.map { number, slot in
-                "\(scale.rawValue) \(number) \(slot.refreshed) \(slot.failed) \(slot.longestLateness.wholeMilliseconds)"
+                "\(scale.rawValue) \(number) \(slot.refreshed) \(slot.failed) \(slot.maximumLateness.wholeMilliseconds)"
             }
         }.sorted().joined(separator: "\n")
     }
@@ -95,7 +95,7 @@ extension RecentActivity {
             slots[scale, default: [:]][numbers[0]] = Slot(
                 refreshed: Int(numbers[1]),
                 failed: Int(numbers[2]),
-                longestLateness: .milliseconds(numbers[3])
+                maximumLateness: .milliseconds(numbers[3])
             )
         }
     }

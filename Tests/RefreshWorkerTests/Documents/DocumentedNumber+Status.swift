@@ -38,7 +38,7 @@ extension DocumentedNumber {
             "wait \(RefreshRules.maximumDoubtAboutProvenGrant.spelled): then the worker decides",
             "after \(BackOff.slowRetriesAfter.spelled) once \(BackOff.slowRetryInterval.spelled)",
             "refresh tokens \(ConsentEnds.testingLife.spelled) after the consent",
-            "lost in a month, and at least \(ConsentEnds.fewestLosses.asWord), lasted that long"
+            "lost in a month, and at least \(ConsentEnds.minimumLosses.asWord), lasted that long"
         )
         numbers.add(
             "docs/status.md",

@@ -16,7 +16,7 @@ extension DocumentedNumber {
             "[less than \(DeletionClock.believedRestart.minutes) minutes](architecture.md#clocks)",
             "missed within \(Worker.tallyInterval.spelled)",
             "a key retired less than \(KeyRingSummary.Entry.retirement.spelled) ago",
-            "outlives the deletion by \(AccountDeletion.shortestTombstone.spelled)",
+            "outlives the deletion by \(AccountDeletion.minimumTombstone.spelled)",
             "cannot be reached for \(RefreshRules.maximumRevocation.spelled)"
         )
         numbers.add(
@@ -27,7 +27,7 @@ extension DocumentedNumber {
         numbers.add(
             "docs/operate.md",
             "after \(RefreshRules.maximumRevocation.spelled) of trying",
-            "after \(AccountDeletion.shortestTombstone.spelled), and not before the last accepted token has expired",
+            "after \(AccountDeletion.minimumTombstone.spelled), and not before the last accepted token has expired",
             "after \(Retention.notices.spelled)",
             "the emptied grant and its last \(Retention.eventsPerGrant.asWord) changes",
             "hashes of the last \(Retention.leftTokensPerGrant.asWord) refresh tokens that the user replaced or ended",

@@ -27,7 +27,7 @@ struct UserCommandTests {
             #expect(try await context.run(["users", "delete", "user 1", "--json"]) == .leftForLater)
             let store = try fixture.openStore()
             let user = try #require(try await store.user("user 1"))
-            #expect(user.deletedUntil == fixture.time.now + AccountDeletion.shortestTombstone)
+            #expect(user.deletedUntil == fixture.time.now + AccountDeletion.minimumTombstone)
             let grant = try #require(try await store.grant(ofUser: "user 1"))
             #expect(grant.state == .disconnected && grant.reason == .userDeleted && grant.revocationAskedAt != nil)
             await store.close()

@@ -102,7 +102,7 @@ struct StatusPageHandlerTests {
             snapshot.activity = try await RecentActivity.read(from: fixture.store)
             return snapshot
         }.statusPage()
-        let sum = RecentActivity.Slot(refreshed: 15, failed: 6, longestLateness: .milliseconds(250))
+        let sum = RecentActivity.Slot(refreshed: 15, failed: 6, maximumLateness: .milliseconds(250))
         #expect(contents.activity.slots(by: .minute, at: now).last?.slot == sum)
     }
 
