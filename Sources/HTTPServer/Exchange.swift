@@ -18,7 +18,7 @@ final class Exchange: Sendable {
         case wait(for: ServerRequest)
         /// Respond with the reason for the refusal. If `closing`, read nothing more on the connection, because the
         /// bytes that follow might be part of a disguised request.
-        case refuse(RequestRefusal, closing: Bool)
+        case refuse(RequestError, closing: Bool)
         /// End the request with this reply.
         case reply(ServerReply)
     }

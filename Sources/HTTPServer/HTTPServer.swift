@@ -26,7 +26,7 @@ package final class HTTPServer: Sendable {
     package typealias Log = @Sendable (RequestSummary) -> Void
 
     /// Builds the response to a request that the server refuses, in the format of the API that serves the path.
-    package typealias RefusalHandler = @Sendable (RequestRefusal, _ path: String) -> ServerResponse
+    package typealias RefusalHandler = @Sendable (RequestError, _ path: String) -> ServerResponse
 
     private struct Lifecycle {
         var daemon: MicroHTTPDaemon?
@@ -57,7 +57,7 @@ package final class HTTPServer: Sendable {
         random: any RandomSource = SystemRandom(),
         log: Log? = nil,
         immediateHandler: ImmediateHandler? = nil,
-        refusalHandler: @escaping RefusalHandler = RequestRefusal.plainResponse,
+        refusalHandler: @escaping RefusalHandler = RequestError.plainResponse,
         handler: @escaping Handler
     ) throws(HTTPServerError) {
         let open = configuration.socket

@@ -51,7 +51,7 @@ package struct PublicRoutes: Sendable {
     }
 
     /// Returns the response to a request that the server itself refuses, in the form of its path's family.
-    package static func response(toRefused refusal: RequestRefusal, path: String) -> ServerResponse {
+    package static func response(toRefused refusal: RequestError, path: String) -> ServerResponse {
         response(.refusedByServer(refusal), to: path)
     }
 

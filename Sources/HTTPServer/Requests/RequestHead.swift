@@ -35,7 +35,7 @@ struct RequestHead {
     /// The reason to refuse the request, or `nil` if it is sound.
     ///
     /// `reported` is the size of the target that libmicrohttpd reported.
-    func refusal(maximumSize: Int, targetSize reported: Int) -> RequestRefusal? {
+    func refusal(maximumSize: Int, targetSize reported: Int) -> RequestError? {
         guard size <= maximumSize else { return .headTooLarge }
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else { return .unsupportedVersion }
         guard targetSize == reported else { return .malformed("the request line is malformed") }
@@ -53,7 +53,7 @@ struct RequestHead {
         return hosts.count == 1 && Self.isHost(hosts[0])
     }
 
-    private var framingRefusal: RequestRefusal? {
+    private var framingRefusal: RequestError? {
         let lengths = headers.values("Content-Length")
         let encodings = headers.values("Transfer-Encoding")
         guard lengths.isEmpty || encodings.isEmpty else {

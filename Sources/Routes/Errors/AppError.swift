@@ -54,7 +54,7 @@ enum AppError: Error, Hashable, Sendable {
     case unknownPath
     case wrongMethod
     /// The server refuses the request before a route gets it.
-    case refusedByServer(RequestRefusal)
+    case refusedByServer(RequestError)
     case internalError
 
     /// Makes the error for another one that the app can be told, or `nil` for an internal one.

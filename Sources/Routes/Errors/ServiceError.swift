@@ -24,7 +24,7 @@ enum ServiceError: Error, Hashable, Sendable {
     case wrongMethod
     case metricsOff
     /// The server refuses the request before a route gets it.
-    case refusedByServer(RequestRefusal)
+    case refusedByServer(RequestError)
 
     // MARK: A request for a token
 

@@ -134,7 +134,7 @@ package struct InternalRoutes: Sendable {
     }
 
     /// Returns the response to a request that the server itself refuses.
-    package static func response(toRefused refusal: RequestRefusal, path: String) -> ServerResponse {
+    package static func response(toRefused refusal: RequestError, path: String) -> ServerResponse {
         response(.refusedByServer(refusal), path: path)
     }
 

@@ -269,7 +269,7 @@ struct TokenEndpointTests {
 
     @Test("a request that the server itself refuses gets an error of the RFC too")
     func refusedByServer() {
-        func response(_ refusal: RequestRefusal, _ path: String) -> ParsedResponse {
+        func response(_ refusal: RequestError, _ path: String) -> ParsedResponse {
             ParsedResponse(InternalRoutes.response(toRefused: refusal, path: path))
         }
         let tooLarge = response(.bodyTooLarge, "/oauth2/token")
