@@ -232,12 +232,12 @@ struct GrantLifeTests {
         let network = GrantReason(rawValue: "network")
         #expect(grant.retry(reason: network, dueAt: later, at: start).map(\.to) == [.retrying])
         #expect(grant.retry(reason: network, dueAt: later, at: start + .seconds(5)).isEmpty)
-        #expect(grant.attempts == 2)
+        #expect(grant.failures == 2)
         #expect(grant.failingSince == start)
         #expect(grant.since == start)
         let events = grant.refreshed(try success("access", at: later), at: later) { _ in later }
         #expect(events.map(\.to) == [.active])
-        #expect(grant.attempts == 0)
+        #expect(grant.failures == 0)
         #expect(grant.failingSince == nil)
     }
 

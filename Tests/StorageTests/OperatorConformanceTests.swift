@@ -39,7 +39,7 @@ struct OperatorConformanceTests {
             for number in 1...3 as ClosedRange<Int64> { #expect(try await retry(number, in: store) == .due) }
             #expect(try await store.allDue(by: now).map(\.id.rawValue) == [1, 2, 3])
             let grant = try #require(try await store.grant(GrantID(rawValue: 1)))
-            #expect(grant.state == .retrying && grant.reason.rawValue == "http_503" && grant.attempts == 1)
+            #expect(grant.state == .retrying && grant.reason.rawValue == "http_503" && grant.failures == 1)
         }
     }
 
@@ -104,7 +104,7 @@ struct OperatorConformanceTests {
             let grants = try await store.grants(after: nil, in: nil, atMost: 9)
             #expect(grants.map(\.clientID) == ["right", "right", "right", "client 0", "right"])
             #expect(grants.map(\.state) == [.retrying, .retrying, .disconnected, .active, .active])
-            #expect(grants.prefix(2).allSatisfy { $0.reason == .none && $0.dueAt == now && $0.attempts == 0 })
+            #expect(grants.prefix(2).allSatisfy { $0.reason == .none && $0.dueAt == now && $0.failures == 0 })
             #expect(grants[4].dueAt == later)
             // A late answer to a request with the former client id is void.
             #expect(zip(grants, generations).map { $0.generation - $1 } == [1, 1, 0, 0, 1] as [Int64])

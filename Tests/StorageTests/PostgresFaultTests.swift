@@ -30,7 +30,7 @@ struct PostgresFaultTests {
             for attempts in 1...3 {
                 try await PostgresServer.endSessions(of: url)
                 try await postpone(store)
-                #expect(try await store.grant(id)?.attempts == attempts)
+                #expect(try await store.grant(id)?.failures == attempts)
                 #expect(try await store.allDue(by: start + .seconds(9)).count == 1)
                 let claimed = try await store.claim([id], dueBy: nil, owner: "a", for: .seconds(30))
                 try await store.release([id: try #require(claimed.first?.lease?.claim)])
@@ -79,9 +79,9 @@ struct PostgresFaultTests {
                 }
             }
             #expect(error?.code == .unreachable && error?.mayPass == true)
-            #expect(try await store.grant(id)?.attempts == 0)
+            #expect(try await store.grant(id)?.failures == 0)
             try await postpone(store)
-            #expect(try await store.grant(id)?.attempts == 1)
+            #expect(try await store.grant(id)?.failures == 1)
         }
     }
 
@@ -138,7 +138,7 @@ struct PostgresFaultTests {
                 _ = grant.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start)
                 try transaction.update(grant)
             }
-            #expect(try await store.grant(id)?.attempts == 1)
+            #expect(try await store.grant(id)?.failures == 1)
         }
     }
 
@@ -152,12 +152,12 @@ struct PostgresFaultTests {
             let error = await #expect(throws: StoreError.self) { try await postpone(store) }
             #expect(error?.code == .readOnly && error?.mayPass == true)
             #expect(error?.message.contains("does not accept writes") == true)
-            #expect(try await store.grant(id)?.attempts == 0)
+            #expect(try await store.grant(id)?.failures == 0)
             // Reads work; a probe that only reads would find no fault.
             #expect(try await PostgresServer.check(store) == .readOnly)
             try await PostgresServer.run("ALTER DATABASE \(name) SET default_transaction_read_only = off", on: admin)
             try await postpone(store)
-            #expect(try await store.grant(id)?.attempts == 1)
+            #expect(try await store.grant(id)?.failures == 1)
             #expect(try await PostgresServer.check(store) == nil)
         }
     }
@@ -177,7 +177,7 @@ struct PostgresFaultTests {
             async let waiting: Void = postpone(store)
             _ = try await PostgresServer.control("start", home)
             try await waiting
-            #expect(try await store.grant(id)?.attempts == 1)
+            #expect(try await store.grant(id)?.failures == 1)
             await store.close()
             await second.close()
             _ = try await PostgresServer.control("stop", home)
@@ -202,7 +202,7 @@ struct PostgresFaultTests {
                 }
                 try await group.waitForAll()
             }
-            #expect(try await stores[0].grant(id)?.attempts == 39)
+            #expect(try await stores[0].grant(id)?.failures == 39)
             for store in stores { await store.close() }
             var facts = try await ServerFacts.read(try DatabaseAddress(url: url), time: SystemTime())
             await facts.countPooledConnections(to: try DatabaseAddress(url: url))

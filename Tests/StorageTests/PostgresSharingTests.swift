@@ -179,7 +179,7 @@ struct PostgresSharingTests {
                 }
                 try await group.waitForAll()
             }
-            #expect(try await first.grant(GrantID(rawValue: 1))?.attempts == 40)
+            #expect(try await first.grant(GrantID(rawValue: 1))?.failures == 40)
         }
     }
 

@@ -58,10 +58,10 @@ struct PostgresUseTests {
                 #expect(error?.code == .moved && error?.message.contains("was moved to the new place") == true)
             }
             #expect(try await store.clientHealth().isEmpty)
-            #expect(try await store.grant(id)?.attempts == 0)
+            #expect(try await store.grant(id)?.failures == 0)
             try await copier.markMoved(to: nil)
             try await postpone(store)
-            #expect(try await store.grant(id)?.attempts == 1)
+            #expect(try await store.grant(id)?.failures == 1)
             await copier.close()
         }
     }

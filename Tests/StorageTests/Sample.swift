@@ -98,7 +98,7 @@ enum Sample {
             refreshToken: refreshToken,
             accessToken: accessToken,
             dueAt: start + .seconds(30),
-            attempts: 4,
+            failures: 4,
             failingSince: Timestamp(milliseconds: 0),
             lastSuccessAt: start + .seconds(6),
             lastAttemptAt: start + .seconds(8),

@@ -15,7 +15,7 @@ extension Grant {
         line.fieldOrNull("expires_at", accessToken?.expiresAt.iso8601)
         line.fieldOrNull("due_at", dueAt?.iso8601)
         line.fieldOrNull("last_success_at", lastSuccessAt?.iso8601)
-        line.field("attempts", attempts)
+        line.field("attempts", failures)
         line.field("generation", generation)
         line.field("grant", id.description)
     }

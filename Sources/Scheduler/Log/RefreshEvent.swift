@@ -87,7 +87,7 @@ extension RefreshEvent {
             ),
             verdict: result.code,
             reason: reason.codeOrEmpty,
-            attempt: refresh.grant.attempts + 1,
+            attempt: refresh.grant.failures + 1,
             rotated: decision.events.contains { $0.kind == .rotated },
             forced: refresh.isForced,
             lostScopes: decision.lostScopes,

@@ -56,7 +56,7 @@ extension RefreshRules {
     private func failuresThatCount(in context: DecisionContext) -> Int {
         var countedFor = context.failingFor
         if let sinceOutage = context.timeSinceOutage { countedFor = min(countedFor, sinceOutage) }
-        return min(context.grant.attempts + 1, backOff.failures(within: countedFor))
+        return min(context.grant.failures + 1, backOff.failures(within: countedFor))
     }
 
     /// Ends a grant without a refresh token once the app's own access token has expired.
@@ -98,7 +98,7 @@ extension RefreshRules {
         if failure == nil || context.isRevocationOverdue {
             grant.finishRevocation()
         } else {
-            let delay = backOff.delay(failures: grant.attempts + 1, remainingLife: nil, jitter: context.jitter)
+            let delay = backOff.delay(failures: grant.failures + 1, remainingLife: nil, jitter: context.jitter)
             grant.postponeRevocation(until: context.now + delay, at: context.now)
         }
         return RefreshDecision(outcome: .disconnected, grant: grant, health: context.health)

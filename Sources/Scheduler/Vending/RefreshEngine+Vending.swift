@@ -50,7 +50,7 @@ extension RefreshEngine {
                 reason = VendReason.claimedElsewhere.rawValue
                 guard let current = try await waitForOtherWorker(grant, until: end) else { continue }
                 if current.accessToken != grant.accessToken { isAfterRefresh = true }
-                guard current.attempts <= grant.attempts else {
+                guard current.failures <= grant.failures else {
                     return try serveOldToken(of: current, insteadOf: rejected, reason: current.reason.rawValue)
                 }
             case .refused(let reason): return try serveOldToken(of: grant, insteadOf: rejected, reason: reason.rawValue)

@@ -166,9 +166,9 @@ extension StatusPage {
             fact("Due") { time(grant.dueAt, otherwise: "nothing is planned") }
             fact("Last success") { time(grant.lastSuccessAt, otherwise: "none") }
             fact("Last attempt") { time(grant.lastAttemptAt, otherwise: "none") }
-            if grant.attempts > 0 {
+            if grant.failures > 0 {
                 fact("Failures") {
-                    "\(grant.attempts.grouped) in a row"
+                    "\(grant.failures.grouped) in a row"
                     if let since = grant.failingSince {
                         ", since "
                         time(since)

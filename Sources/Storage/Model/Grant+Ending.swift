@@ -66,7 +66,7 @@ extension Grant {
 
     /// Moves the next attempt after a failed revocation.
     package mutating func postponeRevocation(until dueAt: Timestamp, at now: Timestamp) {
-        attempts = min(attempts + 1, 1_000_000)
+        failures = min(failures + 1, 1_000_000)
         lastAttemptAt = now
         self.dueAt = dueAt
     }
@@ -91,7 +91,7 @@ extension Grant {
     package mutating func recall(confirmAt dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
         guard canBeRecalled else { return [] }
         let former = state
-        attempts = 1
+        failures = 1
         failingSince = now
         suspectedSince = now
         enter(.retrying, reason: reason.unconfirmed, at: now)

@@ -203,7 +203,7 @@ extension Grant {
     /// Records a failure that might pass, or a refusal that waits for confirmation.
     package mutating func retry(reason: GrantReason, dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
         let former = state
-        attempts = min(attempts + 1, 1_000_000)
+        failures = min(failures + 1, 1_000_000)
         failingSince = failingSince ?? now
         lastAttemptAt = now
         // Another failure ends a doubt about a refusal. Left alone, its time would count as that of the first refusal
@@ -327,7 +327,7 @@ extension Grant {
     }
 
     mutating func endFailures() {
-        attempts = 0
+        failures = 0
         failingSince = nil
         suspectedSince = nil
     }

@@ -90,8 +90,8 @@ package struct Grant: Hashable, Sendable {
 
     /// The time of the next action for the grant, or `nil` if there is none.
     package internal(set) var dueAt: Timestamp?
-    /// The number of failures in a row.
-    package internal(set) var attempts = 0
+    /// Failures in a row. The column is named `attempts`.
+    package internal(set) var failures = 0
     /// The time of the first failure in the current run of failures.
     package internal(set) var failingSince: Timestamp?
     package internal(set) var lastSuccessAt: Timestamp?

@@ -23,7 +23,7 @@ extension Grant {
             .init("since", .integer, "NOT NULL") { .time($0.since) },
             .init("generation", .integer, "NOT NULL CHECK (generation >= 0)") { .integer($0.generation) },
             .init("due_at", .integer) { .time($0.dueAt) },
-            .init("attempts", .integer, "NOT NULL CHECK (attempts >= 0)") { .integer(Int64($0.attempts)) },
+            .init("attempts", .integer, "NOT NULL CHECK (attempts >= 0)") { .integer(Int64($0.failures)) },
             .init("failing_since", .integer) { .time($0.failingSince) },
             .init("last_success_at", .integer) { .time($0.lastSuccessAt) },
             .init("last_attempt_at", .integer) { .time($0.lastAttemptAt) },
@@ -108,7 +108,7 @@ struct GrantRowReader {
         let since = row.time()
         let generation = Int64(row.count())
         let dueAt = row.timestamp()
-        let attempts = row.count()
+        let failures = row.count()
         let failingSince = row.timestamp()
         let lastSuccessAt = row.timestamp()
         let lastAttemptAt = row.timestamp()
@@ -160,7 +160,7 @@ struct GrantRowReader {
             refreshToken: refreshToken,
             accessToken: accessToken,
             dueAt: dueAt,
-            attempts: attempts,
+            failures: failures,
             failingSince: failingSince,
             lastSuccessAt: lastSuccessAt,
             lastAttemptAt: lastAttemptAt,
@@ -238,7 +238,7 @@ extension Grant {
         reason == former.reason
             && generation == former.generation
             && since == former.since
-            && attempts == former.attempts
+            && failures == former.failures
             && failingSince == former.failingSince
             && isProven == former.isProven
             && revocationAskedAt == former.revocationAskedAt

@@ -18,13 +18,13 @@ struct ClientRuleTests {
     )
     func clientFault(code: String) throws {
         for state in [GrantState.active, .retrying, .suspended] {
-            var grant = try Sample.grant(state: state, attempts: 2)
+            var grant = try Sample.grant(state: state, failures: 2)
             let before = grant
             var fixture = RulesFixture()
             let decision = fixture.refuse(.clientFault(code: code), on: &grant)
             #expect(decision.effect.breakerChange == .opened(.clientFault(code)))
             #expect(fixture.health.breaker.isOpen)
-            #expect(grant.state == before.state && grant.reason == before.reason && grant.attempts == 2)
+            #expect(grant.state == before.state && grant.reason == before.reason && grant.failures == 2)
             #expect((.seconds(1) ... .seconds(5)).contains(try #require(grant.dueAt) - start))
             #expect(decision.events.isEmpty)
 
@@ -111,7 +111,7 @@ struct ClientRuleTests {
         var fixture = RulesFixture()
         // A jitter of zero gives the longest wait.
         fixture.jitter = 0
-        var grant = try Sample.grant(state: .retrying, attempts: 2, failingSince: start)
+        var grant = try Sample.grant(state: .retrying, failures: 2, failingSince: start)
         for number in 2...8 {
             var other = try Sample.grant(Int64(number))
             _ = fixture.refuse(fault, on: &other)
@@ -129,7 +129,7 @@ struct ClientRuleTests {
         _ = fixture.refuse(fault, on: &grant)
         #expect(try #require(grant.dueAt) - fixture.now == .seconds(20), "failures after the outage count again")
 
-        var old = try Sample.grant(10, state: .retrying, attempts: 9, failingSince: start - .seconds(7200))
+        var old = try Sample.grant(10, state: .retrying, failures: 9, failingSince: start - .seconds(7200))
         fixture.now = start - .seconds(3600)
         _ = fixture.refuse(fault, on: &old)
         #expect(try #require(old.dueAt) - fixture.now == .seconds(600), "an outage end in the future does not count")

@@ -112,7 +112,7 @@ struct FenceTests {
         let decision = fixture.decide(answer, on: &grant, leasedAs: 78)
         #expect(decision.outcome == .lostLease)
         #expect(grant.refreshToken == successor && grant.generation == 4)
-        #expect(grant.state == .active && grant.attempts == 0)
+        #expect(grant.state == .active && grant.failures == 0)
         #expect(grant.lease?.claim == 78)
     }
 

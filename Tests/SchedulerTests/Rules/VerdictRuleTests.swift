@@ -120,12 +120,12 @@ struct VerdictRuleTests {
 
     @Test("A good answer makes each refreshed grant active", arguments: [GrantState.active, .retrying, .suspended])
     func granted(state: GrantState) throws {
-        var grant = try Sample.grant(state: state, attempts: 4, failingSince: start - .seconds(60))
+        var grant = try Sample.grant(state: state, failures: 4, failingSince: start - .seconds(60))
         var fixture = RulesFixture()
         let decision = fixture.decide(try Sample.granted(), on: &grant)
         #expect(decision.outcome == .refreshed)
         #expect(grant.state == .active && grant.reason == .none)
-        #expect(grant.attempts == 0 && grant.failingSince == nil)
+        #expect(grant.failures == 0 && grant.failingSince == nil)
         #expect(grant.lastSuccessAt == start && grant.isProven)
         #expect(grant.generation == 3)
         let dueAt = try #require(grant.dueAt)
@@ -173,19 +173,19 @@ struct VerdictRuleTests {
             fixture.advance(by: waits[waits.count - 1])
         }
         #expect(waits.map(\.inSeconds) == [10, 20, 40, 80, 160, 320, 600, 600, 600])
-        #expect(grant.attempts == 9 && grant.failingSince == start)
+        #expect(grant.failures == 9 && grant.failingSince == start)
 
         let token = try Sample.accessToken(obtainedAt: start - .seconds(3600), lifetime: .seconds(3690))
         fixture = RulesFixture()
         fixture.jitter = 0
-        var living = try Sample.grant(accessToken: token, attempts: 8, failingSince: start - .seconds(3600))
+        var living = try Sample.grant(accessToken: token, failures: 8, failingSince: start - .seconds(3600))
         _ = fixture.refuse(.endpointFault(code: "http_500"), on: &living)
         #expect(try #require(living.dueAt) - fixture.now == .seconds(30))
     }
 
     @Test("An unknown answer is retried hourly after a day")
     func unknownSlowsDown() throws {
-        var grant = try Sample.grant(state: .retrying, attempts: 50, failingSince: start - .seconds(86_399))
+        var grant = try Sample.grant(state: .retrying, failures: 50, failingSince: start - .seconds(86_399))
         var fixture = RulesFixture()
         fixture.jitter = 0
         _ = fixture.refuse(.unknown(code: "new"), on: &grant)

@@ -29,7 +29,7 @@ struct InFlightTests {
         }
         await fixture.engine.storeChanged()
         await fixture.runLoopIteration()
-        #expect(try await fixture.grant(21)?.attempts == 1)
+        #expect(try await fixture.grant(21)?.failures == 1)
         #expect(await fixture.engine.state.maximumInFlight == most)
     }
 }

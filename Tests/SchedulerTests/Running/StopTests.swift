@@ -22,7 +22,7 @@ struct StopTests {
         #expect(await fixture.engine.stop(within: .milliseconds(1)) == UnstoredResults(), "nothing was lost")
         for number in 1...3 as ClosedRange<Int64> {
             let grant = try #require(try await fixture.grant(number))
-            #expect(grant.lease == nil && grant.state == .active && grant.attempts == 0)
+            #expect(grant.lease == nil && grant.state == .active && grant.failures == 0)
             #expect(try #require(grant.dueAt) <= fixture.time.now, "it is due for the next worker")
         }
     }

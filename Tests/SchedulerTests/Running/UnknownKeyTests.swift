@@ -21,7 +21,7 @@ struct UnknownKeyTests {
         await fixture.runLoopIteration()
         let after = try #require(try await fixture.grant(1))
         #expect(after.dueAt == before.dueAt, "the grant was postponed")
-        #expect(after.attempts == 0)
+        #expect(after.failures == 0)
         #expect(after.lease == nil)
         #expect(!fixture.vault.ring.isComplete)
 

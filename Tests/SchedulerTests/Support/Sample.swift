@@ -37,7 +37,7 @@ enum Sample {
         hasRefreshToken: Bool = true,
         accessToken: Grant.AccessToken? = nil,
         dueAt: Timestamp? = start,
-        attempts: Int = 0,
+        failures: Int = 0,
         failingSince: Timestamp? = nil,
         lastAttemptAt: Timestamp? = nil,
         revocationAskedAt: Timestamp? = nil
@@ -56,7 +56,7 @@ enum Sample {
             refreshToken: hasRefreshToken ? try refreshToken() : nil,
             accessToken: accessToken,
             dueAt: dueAt,
-            attempts: attempts,
+            failures: failures,
             failingSince: failingSince,
             lastSuccessAt: nil,
             lastAttemptAt: lastAttemptAt,

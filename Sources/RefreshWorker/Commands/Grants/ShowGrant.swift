@@ -53,7 +53,7 @@ extension Grant {
         let access = accessToken.map { end($0.expiresAt) }
         var refresh = refreshToken == nil ? "none" : "stored"
         if let expiresAt = refreshToken?.expiresAt { refresh += ", " + end(expiresAt) }
-        var tries = "\(attempts)"
+        var tries = "\(failures)"
         if let failingSince { tries += " since \(failingSince.shown(at: now))" }
         let state = [stateWithReason, wait].compactMap(\.self).joined(separator: "; ")
         let facts: KeyValuePairs<String, String> = [

@@ -152,7 +152,7 @@ enum Example {
             refreshToken: nil,
             accessToken: accessToken,
             dueAt: now + .seconds(65),
-            attempts: 4,
+            failures: 4,
             failingSince: now - .seconds(300),
             lastSuccessAt: now - .seconds(4000),
             lastAttemptAt: now - .seconds(10),
