@@ -34,9 +34,11 @@ package protocol Store: Sendable {
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result
 
-    /// `true` if the store takes plain refreshes: one that several workers share, where each transaction excludes the
-    /// others and takes round trips.
-    var storesPlainRefreshes: Bool { get }
+    /// `true` if workers on several machines can share the store.
+    ///
+    /// Then it takes plain refreshes (``storePlain(_:at:)``): each transaction excludes the others and takes round
+    /// trips.
+    var isSharedByWorkers: Bool { get }
 
     /// Stores successful refreshes without taking the writer lock.
     ///
@@ -258,7 +260,7 @@ extension Store {
         try await transact(body)
     }
 
-    package var storesPlainRefreshes: Bool { false }
+    package var isSharedByWorkers: Bool { false }
 
     package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> { [] }
 

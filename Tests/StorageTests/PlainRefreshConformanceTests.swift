@@ -15,8 +15,8 @@ struct PlainRefreshConformanceTests {
         of kind: StoreKind,
         _ body: (any Store, ManualTime, [Grant]) async throws -> Void
     ) async throws {
-        try await kind.withStore(storesPlainRefreshes: true) { store, time in
-            guard store.storesPlainRefreshes else { return }
+        try await kind.withStore(isSharedByWorkers: true) { store, time in
+            guard store.isSharedByWorkers else { return }
             try await store.add(try Sample.grants(1...2))
             let ids = (1...2).map { GrantID(rawValue: $0) }
             try await body(store, time, try await store.claim(ids, dueBy: nil, owner: "a", for: span))

@@ -29,14 +29,14 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     /// `clock` takes the place of the clock that times leases.
     func withStore(
         keepsNotices: Bool = false,
-        storesPlainRefreshes: Bool = false,
+        isSharedByWorkers: Bool = false,
         clock: LateReading? = nil,
         _ body: (any Store, ManualTime) async throws -> Void
     ) async throws {
         let time = clock?.time ?? ManualTime()
         switch self {
-        case .sqlite where storesPlainRefreshes:
-            let store = try TestStore(time: time, keepsNotices: keepsNotices, storesPlainRefreshes: true)
+        case .sqlite where isSharedByWorkers:
+            let store = try TestStore(time: time, keepsNotices: keepsNotices, isSharedByWorkers: true)
             try await body(store, time)
             await store.close()
         case .sqlite:

@@ -26,7 +26,7 @@ package final class TestStore: SQLStore {
 
     package let database: SQLiteStore
     /// `true` if the store takes plain refreshes, as PostgreSQL does.
-    package let storesPlainRefreshes: Bool
+    package let isSharedByWorkers: Bool
     private let uncounted = UncountedRefreshes()
     private let state = Mutex(State())
     // The last property: the folder is removed after the database is closed.
@@ -36,7 +36,7 @@ package final class TestStore: SQLStore {
         time: any TimeSource,
         random: any RandomSource = SystemRandom(),
         keepsNotices: Bool = false,
-        storesPlainRefreshes: Bool = false
+        isSharedByWorkers: Bool = false
     ) throws {
         folder = try TemporaryDatabaseFolder()
         database = try SQLiteStore(
@@ -46,7 +46,7 @@ package final class TestStore: SQLStore {
             bootID: "boot",
             keepsNotices: keepsNotices
         )
-        self.storesPlainRefreshes = storesPlainRefreshes
+        self.isSharedByWorkers = isSharedByWorkers
     }
 
     /// The number of transactions so far, including failed ones.
@@ -147,7 +147,7 @@ package final class TestStore: SQLStore {
             state.failed += 1
             throw state.error
         }
-        guard storesPlainRefreshes else { return try await database.transact(body) }
+        guard isSharedByWorkers else { return try await database.transact(body) }
         return try await database.transact { [uncounted] transaction in try uncounted.run(body, in: transaction) }
     }
 

@@ -22,7 +22,7 @@ extension ResultCommitter {
     /// Stores plain refreshes, and returns the decision about each refresh of the batch that it has stored.
     private func storePlain(_ batch: [Refresh], at now: Timestamp) async throws -> [StoredDecision?] {
         let none = [StoredDecision?](repeating: nil, count: batch.count)
-        guard store.storesPlainRefreshes,
+        guard store.isSharedByWorkers,
             let decisions = plainBatches.decide(batch, by: rules, at: now, instant: time.sinceBoot)
         else { return none }
         let refreshes = zip(batch, decisions).compactMap { PlainRefresh(of: $0, $1.decision) }

@@ -148,8 +148,7 @@ package actor RefreshEngine {
     /// Tells the engine that it belongs to a daemon, which has waited for the store since this instant.
     package func daemonBegins(waitingSince instant: BootInstant) {
         state.takeoverPause.waited(since: instant)
-        let sharesStore = store.storesPlainRefreshes
-        if sharesStore { state.takeoverPause.joined(at: time.sinceBoot) }
+        if store.isSharedByWorkers { state.takeoverPause.joined(at: time.sinceBoot) }
         state.daemonBeganAt = time.now
     }
 

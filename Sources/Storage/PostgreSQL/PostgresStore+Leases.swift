@@ -220,7 +220,7 @@ extension SQLQuery {
 }
 
 extension PostgresStore {
-    package var storesPlainRefreshes: Bool { true }
+    package var isSharedByWorkers: Bool { true }
 
     package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> {
         guard !refreshes.isEmpty else { return [] }

@@ -17,7 +17,7 @@ struct SharedHealthTests {
         let engines: [RefreshEngine]
 
         init(seed: UInt64, plain: Bool, grants: Int = 500) async throws {
-            let fixture = try EngineFixture(seed: seed, lifetime: .seconds(300), storesPlainRefreshes: plain)
+            let fixture = try EngineFixture(seed: seed, lifetime: .seconds(300), isSharedByWorkers: plain)
             self.fixture = fixture
             engines = ["first", "second", "third"].map { fixture.engine($0, maxRate: 600) }
             let reports = ["first", "second", "third"].map {

@@ -12,8 +12,8 @@ import Testing
 @Suite("Two workers on one store", .timeLimit(.minutes(10)))
 struct TwoWorkersTests {
     @Test("No grant is refreshed by both, and the calls are as many as for one worker", arguments: [false, true])
-    func shared(storesPlainRefreshes: Bool) async throws {
-        let fixture = try EngineFixture(seed: 50, storesPlainRefreshes: storesPlainRefreshes)
+    func shared(isSharedByWorkers: Bool) async throws {
+        let fixture = try EngineFixture(seed: 50, isSharedByWorkers: isSharedByWorkers)
         try await fixture.add(0..<300)
         let engines = [fixture.engine("first"), fixture.engine("second")]
         await fixture.run(engines, for: .seconds(4 * 3600), grain: .seconds(60))
@@ -30,8 +30,8 @@ struct TwoWorkersTests {
     }
 
     @Test("When their loops run at the same instant, they share the due grants", arguments: [false, true])
-    func atOnce(storesPlainRefreshes: Bool) async throws {
-        let fixture = try EngineFixture(seed: 51, storesPlainRefreshes: storesPlainRefreshes)
+    func atOnce(isSharedByWorkers: Bool) async throws {
+        let fixture = try EngineFixture(seed: 51, isSharedByWorkers: isSharedByWorkers)
         try await fixture.add(0..<400)
         let engines = [fixture.engine("first", maxRate: 5000), fixture.engine("second", maxRate: 5000)]
         await withTaskGroup { group in
@@ -138,7 +138,7 @@ struct TwoWorkersTests {
 
     @Test("A worker that starts just after a read-only time asks for no grant whose answer another worker still holds")
     func startAfterReadOnly() async throws {
-        let fixture = try EngineFixture(seed: 59, rotates: true, storesPlainRefreshes: true)
+        let fixture = try EngineFixture(seed: 59, rotates: true, isSharedByWorkers: true)
         try await fixture.add(0..<20)
         fixture.google.answer { _ in .hold }
         let holding = fixture.engine("holding")
@@ -162,7 +162,7 @@ struct TwoWorkersTests {
     @Test("The grants of a killed worker wait for its leases, and on a shared store for as long after the next start")
     func startAfterKill() async throws {
         for (isShared, lease, tooEarly) in [(false, 32, 26), (true, 58, 52)] {
-            let fixture = try EngineFixture(seed: 60, storesPlainRefreshes: isShared)
+            let fixture = try EngineFixture(seed: 60, isSharedByWorkers: isShared)
             try await fixture.add(0..<20)
             fixture.google.answer { _ in .hold }
             _ = await fixture.engine("killed").runLoopIteration()
@@ -183,7 +183,7 @@ struct TwoWorkersTests {
 
     @Test("A pass on a shared store takes over the grants of a killed worker as soon as its leases have ended")
     func passAfterKill() async throws {
-        let fixture = try EngineFixture(seed: 61, storesPlainRefreshes: true)
+        let fixture = try EngineFixture(seed: 61, isSharedByWorkers: true)
         try await fixture.add(0..<20)
         fixture.google.answer { _ in .hold }
         _ = await fixture.engine("killed").runLoopIteration()
@@ -271,11 +271,11 @@ struct TwoWorkersTests {
     }
 
     @Test("A breaker that one worker opened holds the other back too", arguments: [false, true])
-    func sharedBreaker(storesPlainRefreshes: Bool) async throws {
+    func sharedBreaker(isSharedByWorkers: Bool) async throws {
         let fixture = try EngineFixture(
             seed: 54,
             lifetime: .seconds(600),
-            storesPlainRefreshes: storesPlainRefreshes
+            isSharedByWorkers: isSharedByWorkers
         )
         try await fixture.add(0..<200)
         let engines = [

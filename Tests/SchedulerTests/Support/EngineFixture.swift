@@ -43,11 +43,11 @@ struct EngineFixture {
         seed: UInt64 = 1,
         lifetime: Duration = .seconds(3600),
         rotates: Bool = false,
-        storesPlainRefreshes: Bool = false
+        isSharedByWorkers: Bool = false
     ) throws {
         random = SeededRandom(seed: seed)
         google = FakeGoogle(time: time, lifetime: lifetime, rotates: rotates)
-        store = try TestStore(time: time, random: random, storesPlainRefreshes: storesPlainRefreshes)
+        store = try TestStore(time: time, random: random, isSharedByWorkers: isSharedByWorkers)
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
     }
