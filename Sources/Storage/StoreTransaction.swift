@@ -89,22 +89,21 @@ package protocol StoreTransaction {
     /// Ends all sessions of a user and returns their number.
     func endSessions(ofUser userID: String) throws -> Int
 
-    /// Stores the identifier of a security event, or returns `false` if it is stored already.
+    /// Stores an identifier that must count only once, or returns `false` if it is stored already.
     ///
-    /// The table also keeps other identifiers that must not count twice or come back: used ID tokens, used refresh
-    /// tokens of a former backend, refresh tokens that a user has left or a response has replaced, disconnects without
-    /// a grant, and the dates of imported tokens.
-    func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool
-    /// Returns the time with which the identifier of a security event is stored, or `nil` if it is not.
-    func time(ofSecurityEvent identifier: String) throws -> Timestamp?
+    /// These are the ids of security events, used ID tokens, used refresh tokens of a former backend, refresh tokens
+    /// that a user has left or a response has replaced, disconnects without a grant, and the dates of imported tokens.
+    func recordOnce(_ identifier: String, at now: Timestamp) throws -> Bool
+    /// Returns the time with which an identifier is stored, or `nil` if it is not.
+    func time(ofIdentifier identifier: String) throws -> Timestamp?
     /// Removes all but the latest of the identifiers that begin with this prefix, which ends with a colon.
-    func keepLast(_ count: Int, securityEventsFrom prefix: String) throws
+    func keepLast(_ count: Int, identifiersFrom prefix: String) throws
 }
 
 extension StoreTransaction {
-    /// `true` if the identifier of a security event is stored.
-    func hasRecorded(securityEvent identifier: String) throws -> Bool {
-        try time(ofSecurityEvent: identifier) != nil
+    /// `true` if an identifier is stored.
+    func hasRecorded(_ identifier: String) throws -> Bool {
+        try time(ofIdentifier: identifier) != nil
     }
 
     /// Does nothing: the default for stores whose reads need no round trip.

@@ -200,11 +200,11 @@ struct AccountConformanceTests {
     func securityEvents(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.transact { transaction throws in
-                #expect(try transaction.record(securityEvent: "a", at: start))
-                #expect(try !transaction.record(securityEvent: "a", at: start + .seconds(1)))
-                #expect(try transaction.record(securityEvent: "b", at: start))
+                #expect(try transaction.recordOnce("a", at: start))
+                #expect(try !transaction.recordOnce("a", at: start + .seconds(1)))
+                #expect(try transaction.recordOnce("b", at: start))
             }
-            let isNew = try await store.transact { try $0.record(securityEvent: "b", at: start) }
+            let isNew = try await store.transact { try $0.recordOnce("b", at: start) }
             #expect(!isNew)
         }
     }

@@ -150,7 +150,7 @@ struct AccountDeletionTests {
             _ = try Sample.rotate(&rotated, 1, to: 2)
             try await store.startSessions([Sample.session(1), rotated])
             try await store.transact { transaction in
-                _ = try transaction.record(securityEvent: "old", at: start)
+                _ = try transaction.recordOnce("old", at: start)
                 try transaction.insert(try Sample.grant(2))
             }
             try await store.change(GrantID(rawValue: 2)) { $0.disconnect(reason: .invalidGrant, at: start) }
@@ -175,7 +175,7 @@ struct AccountDeletionTests {
             _ = try Sample.rotate(&fromTheFuture, 1, to: 2, after: .seconds(3000))
             try await store.startSessions([Sample.session(1), rotated, fromTheFuture])
             try await store.transact { transaction in
-                _ = try transaction.record(securityEvent: "old", at: start)
+                _ = try transaction.recordOnce("old", at: start)
                 try transaction.insert(try Sample.grant(1))
             }
             try await store.change(GrantID(rawValue: 1)) { $0.disconnect(reason: .invalidGrant, at: start) }
@@ -249,7 +249,7 @@ struct AccountDeletionTests {
             let token = Grant.RefreshToken(sealed: try Sample.sealed("token"), marks: marks)
             try await store.transact { transaction in
                 for text in ["left-refresh-token:\(grant.id):\(Hexadecimal.encode(marks.digest.bytes))", "event"] {
-                    _ = try transaction.record(securityEvent: text, at: start)
+                    _ = try transaction.recordOnce(text, at: start)
                 }
             }
             let end = start + Retention.securityEvents + .milliseconds(1)
@@ -265,7 +265,7 @@ struct AccountDeletionTests {
         try await kind.withStore { store, _ in
             try await store.transact { transaction in
                 for number in 0..<(RemovedCounts.limit + 7) {
-                    _ = try transaction.record(securityEvent: "\(number)", at: start - Retention.securityEvents * 2)
+                    _ = try transaction.recordOnce("\(number)", at: start - Retention.securityEvents * 2)
                 }
             }
             let first = try await store.removeExpired(at: start)

@@ -138,7 +138,7 @@ struct StoreCopyTests {
             try await source.fill(users: 2)
             try await target.fill(users: users)
             if users == 0 {
-                try await target.transact { _ = try $0.record(securityEvent: "seen", at: start) }
+                try await target.transact { _ = try $0.recordOnce("seen", at: start) }
             }
             let before = try await target.allRecords()
             await #expect(throws: StoreCopyError.occupied) {
@@ -388,7 +388,7 @@ extension Store {
                     try transaction.record(event)
                 }
                 if number % 2 == 0 { try transaction.update(ended) }
-                _ = try transaction.record(securityEvent: "event \(number)", at: start)
+                _ = try transaction.recordOnce("event \(number)", at: start)
                 try transaction.setClientHealth(Array("{\"n\":\(number)}".utf8), of: grant.clientID)
             }
         }

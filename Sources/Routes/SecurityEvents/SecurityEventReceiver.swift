@@ -41,7 +41,7 @@ struct SecurityEventReceiver: Sendable {
         let now = time.now
         do {
             let applied = try await store.transact { transaction -> [AppliedSecurityEvent]? in
-                guard try transaction.record(securityEvent: token.id, at: now) else { return nil }
+                guard try transaction.recordOnce(token.id, at: now) else { return nil }
                 let applier = SecurityEventApplier(transaction: transaction, token: token, now: now)
                 return try token.events.map { try applier.apply($0) }
             }

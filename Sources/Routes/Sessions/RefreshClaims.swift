@@ -59,8 +59,8 @@ struct RefreshClaims: Hashable, Sendable {
         guard let formerExpiry else { return false }
         // Recorded ids are deleted after a while. This one must outlast the token.
         let recordedAt = max(now, formerExpiry - Retention.securityEvents + .seconds(86_400))
-        return try transaction.record(
-            securityEvent: "former-refresh-token:" + Hexadecimal.encode(hash),
+        return try transaction.recordOnce(
+            "former-refresh-token:" + Hexadecimal.encode(hash),
             at: recordedAt
         )
     }

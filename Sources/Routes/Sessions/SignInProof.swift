@@ -34,8 +34,8 @@ enum SignInProof: Sendable {
             // Used ID tokens are kept among the identifiers of security events, which are deleted by the time that is
             // recorded with them.
             let recordedAt = expiresAt + Self.memory - Retention.securityEvents
-            let isFirst = try transaction.record(
-                securityEvent: "id-token:\(Hexadecimal.encode(digest))",
+            let isFirst = try transaction.recordOnce(
+                "id-token:\(Hexadecimal.encode(digest))",
                 at: recordedAt
             )
             guard isFirst else { throw AppError.refusedIDToken }

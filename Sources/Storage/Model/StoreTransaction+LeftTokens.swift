@@ -11,12 +11,12 @@ extension StoreTransaction {
     }
 
     /// Forgets every token that the user of the grant has left.
-    func forgetLeftTokens(of grant: GrantID) throws { try keepLast(0, securityEventsFrom: Self.prefix(of: grant)) }
+    func forgetLeftTokens(of grant: GrantID) throws { try keepLast(0, identifiersFrom: Self.prefix(of: grant)) }
 
     /// `true` if the user of the grant has ended or replaced this refresh token here.
     package func hasLeft(_ token: Grant.RefreshToken?, of grant: Grant) throws -> Bool {
         guard let identifier = Self.identifier(of: token, in: grant.id) else { return false }
-        return try hasRecorded(securityEvent: identifier)
+        return try hasRecorded(identifier)
     }
 
     /// Remembers the refresh token that the app or an import brought and an answer has replaced, so that a repeated
@@ -31,13 +31,13 @@ extension StoreTransaction {
     /// `true` if the app or an import brought this refresh token for the grant before, and an answer has replaced it.
     package func hasSpent(_ token: Grant.RefreshToken?, of grant: Grant) throws -> Bool {
         guard let identifier = Self.identifier(of: token, in: grant.id, isSpent: true) else { return false }
-        return try hasRecorded(securityEvent: identifier)
+        return try hasRecorded(identifier)
     }
 
     private func remember(_ identifier: String?, of grant: Grant, at now: Timestamp) throws {
         guard let identifier else { return }
-        _ = try record(securityEvent: identifier, at: now + Retention.leftTokens)
-        try keepLast(Retention.leftTokensPerGrant, securityEventsFrom: Self.prefix(of: grant.id))
+        _ = try recordOnce(identifier, at: now + Retention.leftTokens)
+        try keepLast(Retention.leftTokensPerGrant, identifiersFrom: Self.prefix(of: grant.id))
     }
 
     private static func identifier(of token: Grant.RefreshToken?, in grant: GrantID, isSpent: Bool = false) -> String? {

@@ -8,21 +8,21 @@ extension StoreTransaction {
     /// Records that a user who has no grant here has disconnected, so that no import connects the user with an older
     /// grant.
     package func recordDisconnect(ofUserWithoutGrant userID: String, at now: Timestamp) throws {
-        try keepLast(0, securityEventsFrom: ImportOrder.disconnects(of: userID))
-        _ = try record(securityEvent: ImportOrder.lastDisconnect(of: userID), at: now)
+        try keepLast(0, identifiersFrom: ImportOrder.disconnects(of: userID))
+        _ = try recordOnce(ImportOrder.lastDisconnect(of: userID), at: now)
     }
 
     /// Returns when a user without a grant has disconnected, if that was lately.
     package func disconnectTime(ofUserWithoutGrant userID: String) throws -> Timestamp? {
-        try time(ofSecurityEvent: ImportOrder.lastDisconnect(of: userID))
+        try time(ofIdentifier: ImportOrder.lastDisconnect(of: userID))
     }
 
     /// Records the date of tokens that an import stores now. Their connection has the time of storing. A secret that
     /// was written between its reading and its storing would otherwise seem older.
     package func recordDate(_ date: Timestamp, ofTokensImportedFor grant: GrantID, at now: Timestamp) throws {
         let prefix = ImportOrder.dates(of: grant)
-        try keepLast(0, securityEventsFrom: prefix)
-        _ = try record(securityEvent: "\(prefix)\(date.milliseconds)", at: now)
+        try keepLast(0, identifiersFrom: prefix)
+        _ = try recordOnce("\(prefix)\(date.milliseconds)", at: now)
     }
 }
 

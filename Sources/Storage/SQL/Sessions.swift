@@ -205,15 +205,15 @@ extension SQLTransaction {
         return hadSuccessor.count
     }
 
-    func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool {
+    func recordOnce(_ identifier: String, at now: Timestamp) throws -> Bool {
         try change([SQLStatement(.recordSecurityEvent, .text(identifier), .time(now))]) == [1]
     }
 
-    func time(ofSecurityEvent identifier: String) throws -> Timestamp? {
+    func time(ofIdentifier identifier: String) throws -> Timestamp? {
         try first(SQLStatement(.securityEvent, .text(identifier)), RecordedSecurityEvent.read)?.at
     }
 
-    func keepLast(_ count: Int, securityEventsFrom prefix: String) throws {
+    func keepLast(_ count: Int, identifiersFrom prefix: String) throws {
         let end = prefix.dropLast() + ";"
         _ = try change([SQLStatement(.trimSecurityEvents, .text(prefix), .text(String(end)), .limit(count))])
     }
