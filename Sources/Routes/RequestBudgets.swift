@@ -9,28 +9,28 @@ internal import HTTPServer
 ///     try budgets.spendWrite(request)                            // for a request that writes
 ///     try await budgets.signIn(request) { try await … }          // for one that can fail to sign in
 package struct RequestBudgets: Sendable {
-    /// The number of successful sign-ins, or of writes, that an address can make for each failed sign-in.
+    /// An address can make so many successful sign-ins, or writes, for each failure.
     static let successesPerFailure = 10
 
-    /// The budget of sign-ins and connections that the worker or Google refuses.
-    let failedSignIns: AddressBudget
-    /// The budget of all sign-ins and connections: each costs two calls to Google.
+    /// Sign-ins and connections that the worker or Google refuses.
+    let failures: AddressBudget
+    /// All sign-ins and connections: each costs two calls to Google.
     let signIns: AddressBudget
-    /// The budget of requests that rotate a token, or end a grant, a session or a user.
+    /// Requests that rotate a token, or end a grant, a session or a user.
     let writes: AddressBudget
 
-    package init(failedSignInsPerMinute: Int, time: any TimeSource) {
-        let perMinute = Self.successesPerFailure * failedSignInsPerMinute
+    package init(failuresPerMinute: Int, time: any TimeSource) {
+        let perMinute = Self.successesPerFailure * failuresPerMinute
         self.init(
-            failedSignInsPerMinute: failedSignInsPerMinute,
+            failuresPerMinute: failuresPerMinute,
             signInsPerMinute: perMinute,
             writesPerMinute: perMinute,
             time: time
         )
     }
 
-    init(failedSignInsPerMinute: Int, signInsPerMinute: Int, writesPerMinute: Int, time: any TimeSource) {
-        failedSignIns = AddressBudget(perMinute: failedSignInsPerMinute, time: time)
+    init(failuresPerMinute: Int, signInsPerMinute: Int, writesPerMinute: Int, time: any TimeSource) {
+        failures = AddressBudget(perMinute: failuresPerMinute, time: time)
         signIns = AddressBudget(perMinute: signInsPerMinute, time: time)
         writes = AddressBudget(perMinute: writesPerMinute, time: time)
     }
@@ -49,13 +49,13 @@ package struct RequestBudgets: Sendable {
         _ body: () async throws -> ServerResponse
     ) async throws -> ServerResponse {
         try Self.take(from: signIns, for: request)
-        try Self.take(from: failedSignIns, for: request)
+        try Self.take(from: failures, for: request)
         do {
             let response = try await body()
-            failedSignIns.refund(address: request.clientAddress)
+            failures.refund(address: request.clientAddress)
             return response
         } catch {
-            if !Self.isRefusal(error) { failedSignIns.refund(address: request.clientAddress) }
+            if !Self.isFaultOfCaller(error) { failures.refund(address: request.clientAddress) }
             throw error
         }
     }
@@ -64,7 +64,7 @@ package struct RequestBudgets: Sendable {
         if let wait = budget.take(address: request.clientAddress) { throw .tooManyRequests(retryAfter: wait) }
     }
 
-    private static func isRefusal(_ error: any Error) -> Bool {
+    private static func isFaultOfCaller(_ error: any Error) -> Bool {
         // An honest phone might have kept a genuine token for too long.
         guard let error = error as? AppError, error != .expiredToken else { return false }
         return (400..<500).contains(MailConnectionErrorForm(error).status)

@@ -118,7 +118,7 @@ struct StartedWorker {
             let blocks = Mirror(reflecting: proxies).descendant("blocks").map { Mirror(reflecting: $0).children.count }
             return ["\(blocks ?? 0) proxy"]
         case .googleCallsPerMinute:
-            let budget = stored("failedSignIns", in: dependencies.budgets, as: AddressBudget.self)
+            let budget = stored("failures", in: dependencies.budgets, as: AddressBudget.self)
             let microseconds = budget.flatMap { stored("interval", in: $0, as: Int64.self) } ?? 0
             return ["one every \(microseconds / 1_000_000) s"]
         case .linkByEmail: return [dependencies.emailLinking.rawValue]

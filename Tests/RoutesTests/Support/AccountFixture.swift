@@ -76,7 +76,7 @@ struct AccountFixture {
             clientIDs: { ["456-second-app.apps.googleusercontent.com", FakeGoogle.clientID] },
             exchanges: exchanges,
             budgets: RequestBudgets(
-                failedSignInsPerMinute: failuresPerMinute,
+                failuresPerMinute: failuresPerMinute,
                 signInsPerMinute: signInsPerMinute,
                 writesPerMinute: writesPerMinute,
                 time: time

@@ -73,7 +73,7 @@ extension HTTPListeners {
             clientIDs: { context.configuration.clientIDs },
             exchanges: exchanges,
             budgets: RequestBudgets(
-                failedSignInsPerMinute: configuration.googleCallsPerMinute,
+                failuresPerMinute: configuration.googleCallsPerMinute,
                 time: context.time
             ),
             emailLinking: configuration.emailLinking,
