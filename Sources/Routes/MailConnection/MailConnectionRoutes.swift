@@ -70,7 +70,7 @@ struct MailConnectionRoutes: Sendable {
         of identity: GoogleIdentity,
         caller: AuthenticatedCaller,
         requestID: String
-    ) async throws -> CodeExchanges.Connection {
+    ) async throws -> CodeExchanges.ConnectedGrant {
         if let code = tokens.serverAuthCode {
             let connection = CodeConnection(
                 dependencies: dependencies,
@@ -85,7 +85,7 @@ struct MailConnectionRoutes: Sendable {
         }
         let connector = GmailConnector(dependencies: dependencies, tokens: tokens, identity: identity, caller: caller)
         let connected = try await connector.store()
-        return CodeExchanges.Connection(
+        return CodeExchanges.ConnectedGrant(
             relation: connected.relation,
             grant: connected.grant.id,
             scope: connected.grant.scope

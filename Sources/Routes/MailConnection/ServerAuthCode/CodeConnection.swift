@@ -29,7 +29,7 @@ struct CodeConnection: Sendable {
     private var key: CodeKey { CodeKey(of: code) }
 
     /// Returns the stored connection, or what the first request with the same code led to.
-    func result() async throws -> CodeExchanges.Connection {
+    func result() async throws -> CodeExchanges.ConnectedGrant {
         try await exchanges.connection(by: key, ofUser: caller.userID, account: identity.googleUserID) {
             await exchange()
         }
@@ -190,8 +190,8 @@ struct CodeConnection: Sendable {
     private static func connection(
         _ connected: GmailConnector.Connected,
         by exchanged: ExchangedTokens
-    ) -> CodeExchanges.Connection {
-        CodeExchanges.Connection(
+    ) -> CodeExchanges.ConnectedGrant {
+        CodeExchanges.ConnectedGrant(
             relation: connected.relation,
             grant: connected.grant.id,
             scope: connected.grant.scope,

@@ -16,7 +16,7 @@ package final class CodeExchanges: Sendable {
     static let timeToEnd: Duration = .milliseconds(250)
 
     enum Outcome: Sendable {
-        case stored(Connection)
+        case stored(ConnectedGrant)
         /// The code is spent or useless, so a repetition gets the same error.
         case refused(AppError)
         /// The code might still be good, so a repetition is a new exchange.
@@ -31,7 +31,7 @@ package final class CodeExchanges: Sendable {
     }
 
     /// What the response says about a stored grant, without its tokens: it is remembered.
-    struct Connection: Sendable {
+    struct ConnectedGrant: Sendable {
         let relation: ConnectionRules.Relation
         let grant: GrantID
         let scope: String
@@ -71,7 +71,7 @@ package final class CodeExchanges: Sendable {
         ofUser userID: String,
         account: String,
         exchange: @escaping @Sendable () async -> Outcome
-    ) async throws -> Connection {
+    ) async throws -> ConnectedGrant {
         let outcome = try begin(key, ofUser: userID, account: account, exchange: exchange)
         guard await hasEnded(key) else { throw AppError.stillConnecting }
         switch await outcome.value {
