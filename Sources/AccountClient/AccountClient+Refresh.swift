@@ -21,7 +21,7 @@ extension AccountClient {
     /// never used: the request can be repeated.
     static let maximumResponseAge: TimeInterval = 30
 
-    /// The number of rounds of one refresh: a new one begins when another process of the app has stored other tokens.
+    /// Rounds of one refresh: a new one begins when another process of the app has stored other tokens.
     private static let maximumRounds = 4
 
     /// Refreshes the tokens if the access token has less than a minute left, once for all callers.
@@ -80,7 +80,7 @@ extension AccountClient {
         return try result.get()
     }
 
-    /// The number of calls that wait for the refresh in progress.
+    /// Calls that wait for the refresh in progress.
     package var waitingCalls: Int { currentRefresh?.waiters.count ?? 0 }
 
     /// `true` while a refresh is in progress.

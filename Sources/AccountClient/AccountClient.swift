@@ -38,7 +38,7 @@ public actor AccountClient {
     var latestOwnSessionAnswer = 0
     /// Grows with every sign-in, log-out and end of the session. Responses for an earlier value are dropped.
     var account = 0
-    /// The number of requested sign-ins and log-outs, so that the last request wins.
+    /// Requested sign-ins and log-outs, so that the last request wins.
     private var accountRequests = 0
     /// The refresh in progress, if any.
     var currentRefresh: SharedRefresh?

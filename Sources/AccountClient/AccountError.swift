@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The reason why a call failed.
+/// Why a call failed.
 ///
 /// Its texts never contain a token.
 public enum AccountError: Error, Equatable, Sendable {

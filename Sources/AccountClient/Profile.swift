@@ -9,7 +9,7 @@ extension AccountClient {
         public let email: String
         /// The day on which the user was created, as its first instant in UTC.
         public let createdOn: Date
-        /// The time at which the user was created, or nil from a backend that does not say.
+        /// When the user was created, or nil from a backend that does not say.
         public let createdAt: Date?
         /// `true` if the backend has a working grant of the user.
         public let isGmailConnected: Bool
@@ -40,9 +40,9 @@ extension AccountClient {
         public let reason: String?
         /// The time of the last change of the state.
         public let since: Date?
-        /// The time at which Google last confirmed the grant.
+        /// When Google last confirmed the grant.
         public let verifiedAt: Date?
-        /// The time at which Google ends the grant, or nil if no end is known. The user must sign in with Google again
+        /// When Google ends the grant, or nil if no end is known. The user must sign in with Google again
         /// before it.
         public let expiresAt: Date?
         /// The Google account's address.
@@ -116,7 +116,7 @@ extension AccountClient {
         public let picture: String?
         /// The address of the picture to show.
         public let avatarURL: String?
-        /// The time at which the user was created.
+        /// When the user was created.
         public let createdAt: Date?
         /// The time of the user's last sign-in.
         public let lastLogin: Date?

@@ -30,7 +30,7 @@ struct TokenCache: CustomReflectable {
     private var isRead = false
     private var unsavedPair: Unsaved?
 
-    /// The reason why the pair in memory is not in the store, or nil if it is.
+    /// Why the pair in memory is not in the store, or nil if it is.
     var unsaved: AccountError? { unsavedPair?.failure }
 
     /// Whether a user is signed in, or nil if the store could not be read yet.

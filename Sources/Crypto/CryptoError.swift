@@ -1,4 +1,4 @@
-/// The reason why a secret cannot be sealed or opened, a key cannot sign, or a token is rejected.
+/// Why a secret cannot be sealed or opened, a key cannot sign, or a token is rejected.
 ///
 /// It never quotes a key, a secret or a token.
 package enum CryptoError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,15 +1,15 @@
 extension HTTPClient {
     /// The timeouts, limits and certificate authorities of a client.
     package struct Configuration: Sendable {
-        /// The time limit for DNS, TCP and TLS together.
+        /// For DNS, TCP and TLS together.
         var connectDeadline: Duration = .seconds(5)
-        /// The time limit for a request, counted from `send`. Its wait in the queue is included.
+        /// For a request, counted from `send`. Its wait in the queue is included.
         var totalDeadline: Duration = .seconds(15)
         /// A PEM file of the certificates to trust instead of the system's.
         package var caFile: String?
         var maximumBodyBytes = 65536
         var maximumHeaderBytes = 65536
-        /// The number of requests in flight. Further ones wait in first-in, first-out order.
+        /// Requests in flight. Further ones wait in first-in, first-out order.
         var maximumInFlight: Int
         /// The maximum number of connections to one host and port over HTTP/2. Over HTTP/1.1 each request has its own.
         var maximumConnections: Int

@@ -1,7 +1,7 @@
 private import Base
 private import Glibc
 
-/// The reason why a server could not start.
+/// Why a server could not start.
 package struct HTTPServerError: Error, CustomStringConvertible {
     package enum Code: Sendable {
         /// The address is not numeric IPv4 or IPv6, or the path is not valid for a unix socket.

@@ -15,7 +15,7 @@ final class RequestMemory: Sendable {
         self.limit = limit
     }
 
-    /// The number of reserved bytes.
+    /// Reserved bytes.
     var count: Int { used.load(ordering: .relaxed) }
 
     /// Reserves bytes for a body that has `alreadyReserved` bytes, and returns `false` if they do not fit.

@@ -8,10 +8,10 @@ package import Crypto
 /// here changes them after `init`.
 @safe
 package final class ServerCertificate: @unchecked Sendable {
-    /// The time from which the server's own certificate is valid.
+    /// From when the server's own certificate is valid.
     package let validFrom: Timestamp
 
-    /// The time at which the server's own certificate expires.
+    /// When the server's own certificate expires.
     package let expiresAt: Timestamp
 
     private let credentials: gnutls_certificate_credentials_t

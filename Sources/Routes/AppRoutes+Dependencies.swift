@@ -6,7 +6,7 @@ package import Storage
 extension AppRoutes {
     /// What the app's routes need.
     package struct Dependencies: Sendable {
-        /// The time limit of the look-up of a token's owner at Google.
+        /// For the look-up of a token's owner at Google.
         package static let defaultGoogleDeadline: Duration = .seconds(10)
 
         let store: any Store
@@ -23,7 +23,7 @@ extension AppRoutes {
         let budgets: RequestBudgets
         /// The stored users that a Google account can be linked to by its e-mail address.
         let emailLinking: EmailLinking
-        /// The time after a refresh in which any token of the family gets the current tokens.
+        /// How long after a refresh any token of the family gets the current tokens.
         let sessionGrace: Duration
         /// The end of the time in which refresh tokens of the former backend begin a session, or `nil` if they never
         /// do.

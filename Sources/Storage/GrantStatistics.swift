@@ -16,26 +16,26 @@ package struct GrantStatistics: Hashable, Sendable {
     package var byState: [GrantState: Int] = [:]
     package var due = 0
     package var oldestDueAt: Timestamp?
-    /// The number of connected grants whose refresh token expires soon.
+    /// Connected grants whose refresh token expires soon.
     package var refreshTokensEnding = 0
-    /// The number of those whose refresh token expires within a day.
+    /// Those whose refresh token expires within a day.
     package var refreshTokensEndingWithinDay = 0
-    /// The number of connected grants that were not refreshed for so long that Google might end them.
+    /// Connected grants that were not refreshed for so long that Google might end them.
     package var idle = 0
     /// The connected grants without a valid access token.
     package var expired = ExpiredGrants()
-    /// The number of grants of each client id whose refusal is in doubt.
+    /// Grants of each client id whose refusal is in doubt.
     ///
     /// It is an estimate if many are `retrying`, as ``ExpiredGrants/Sample`` explains.
     package var inDoubt: [String: Int] = [:]
-    /// The number of `retrying` grants for each reason, estimated like ``inDoubt``.
+    /// `retrying` grants for each reason, estimated like ``inDoubt``.
     package var retryingReasons: [GrantReason: Int] = [:]
     /// How long consents of each client id last, as far as it is known.
     package var consentEnds: [String: ConsentEnds] = [:]
 
-    /// The number of all grants.
+    /// All grants.
     package var grants: Int { byState.values.reduce(0, +) }
-    /// The number of connected grants.
+    /// Connected grants.
     package var connected: Int { GrantState.allCases.filter(\.isConnected).reduce(0) { $0 + byState[$1, default: 0] } }
 }
 
@@ -57,7 +57,7 @@ package struct ExpiredGrants: Hashable, Sendable {
     /// The expired grants of one client id.
     package struct Client: Hashable, Sendable {
         package var count: Int
-        /// The time since which the longest of them has no valid token.
+        /// Since when the longest of them has no valid token.
         package var oldest: Timestamp
     }
 
@@ -86,11 +86,11 @@ extension ExpiredGrants {
     /// times the number of all: 4.10 million for 4.17, in 5 ms. The oldest expired grant can be missed. `suspended`
     /// grants do not count, because their services know.
     struct Sample: Sendable {
-        /// The number of grants that a sample reads at most.
+        /// A sample reads no more grants.
         static let limit = 4096
         private static let slices: Int64 = 64
 
-        /// The number of grants that the sample is of.
+        /// Grants that the sample is of.
         let total: Int
         private(set) var examined = 0
         private(set) var parts = ExpiredGrants()
@@ -125,7 +125,7 @@ extension ExpiredGrants {
             if let oldest { parts.add(expired, oldest: oldest, client: client) }
         }
 
-        /// The number of all grants for each that was read.
+        /// All grants for each that was read.
         ///
         /// The number of all can be older than the sample.
         private var factor: Double { total > Self.limit && examined > 0 ? max(1, Double(total) / Double(examined)) : 1 }
@@ -164,7 +164,7 @@ package struct ConsentEnds: Hashable, Sendable {
     /// Losses at this age must also be half of all. In the model of `ConsentEndsTests`, users who leave at random would
     /// raise the alarm by either rule alone.
     static let minimumLosses = 3
-    /// The time in which losses count.
+    /// How long a loss counts.
     package static let period: Duration = .seconds(30 * 86_400)
     /// The latest losses that a store reads, so that the query takes milliseconds after a mass revocation too.
     static let maximumLosses = 4096

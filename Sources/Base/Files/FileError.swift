@@ -1,6 +1,6 @@
 private import Glibc
 
-/// The reason why a file cannot be used: what is wrong with it, and what to do.
+/// Why a file cannot be used: what is wrong with it, and what to do.
 ///
 /// It never quotes the file, which can hold a secret.
 package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {

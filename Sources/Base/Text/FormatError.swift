@@ -1,4 +1,4 @@
-/// The reason why a text is not what it should be, such as JSON, a URL or a list of services.
+/// Why a text is not what it should be, such as JSON, a URL or a list of services.
 ///
 /// It never quotes the text, which can hold a secret.
 package struct FormatError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-/// The reason why the text of a setting, a file or a record cannot be used: the second half of a sentence that begins
+/// Why the text of a setting, a file or a record cannot be used: the second half of a sentence that begins
 /// with its name.
 ///
 /// It never shows the value.

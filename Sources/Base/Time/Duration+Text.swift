@@ -20,7 +20,7 @@ extension Duration {
         return inTwoUnits
     }
 
-    /// The number of days, with one decimal.
+    /// In days, with one decimal.
     package var inDays: String {
         let tenths = Int((inSeconds / 8640).rounded())
         return "\(tenths / 10).\(tenths % 10)"

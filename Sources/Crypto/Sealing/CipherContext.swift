@@ -11,7 +11,7 @@ struct CipherContext: ~Copyable {
     static let keyLength = 32
     static let nonceLength = 12
     static let tagLength = 16
-    /// The number of bytes that a sealed message has in addition to the message.
+    /// Bytes that a sealed message has in addition to the message.
     static let overhead = nonceLength + tagLength
 
     /// Fetched once, because each fetch costs as much as sealing a token.

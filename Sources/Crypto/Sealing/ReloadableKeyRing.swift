@@ -72,13 +72,13 @@ package final class ReloadableKeyRing: Sendable {
 
 /// The state of this ring compared with those of other workers, for the code that refreshes and seals.
 extension ReloadableKeyRing {
-    /// The reason why the file is not adopted, or `nil` if it is.
+    /// Why the file is not adopted, or `nil` if it is.
     package var rejection: String? {
         get { state.withLock { $0.rejection } }
         set { state.withLock { $0.rejection = newValue } }
     }
 
-    /// The reason why the file cannot be read, or `nil` if it can.
+    /// Why the file cannot be read, or `nil` if it can.
     ///
     /// The ring in memory stays in use, but a restart would fail.
     package var fileProblem: String? {
@@ -86,7 +86,7 @@ extension ReloadableKeyRing {
         set { state.withLock { $0.fileProblem = newValue } }
     }
 
-    /// The reason why this process is in standby: its ring lacks a key with which other workers seal.
+    /// Why this process is in standby: its ring lacks a key with which other workers seal.
     ///
     /// `nil` if the ring does not lack a key.
     package var standbyReason: String? {

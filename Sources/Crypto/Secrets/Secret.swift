@@ -50,7 +50,7 @@ package struct Secret: Sendable {
         storage = SecretStorage(bytes)
     }
 
-    /// The number of UTF-8 bytes.
+    /// In UTF-8 bytes.
     package var count: Int { storage.bytes.count }
 
     package var isEmpty: Bool { count == 0 }

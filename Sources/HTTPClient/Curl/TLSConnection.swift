@@ -10,7 +10,7 @@ internal import CCurl
 final class TLSConnection: EasyHandle {
     /// The result of reading or writing, without waiting.
     enum Step {
-        /// The number of bytes.
+        /// So many bytes were moved.
         case moved(Int)
         case wouldBlock
         /// The server closed the connection.

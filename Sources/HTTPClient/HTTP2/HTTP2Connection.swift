@@ -13,7 +13,7 @@ final class HTTP2Connection {
     private let session: HTTP2Session
     private let input: InputBuffer
     private(set) var state = State.connecting
-    /// The reason why the connection is lost.
+    /// Why the connection is lost.
     private(set) var loss: HTTPError?
     /// `true` until the first request begins.
     private(set) var isUnused = true
@@ -24,7 +24,7 @@ final class HTTP2Connection {
     /// The time of the last sign of life: bytes from the server, or the first request after a pause.
     private var lastSign = BootInstant(milliseconds: 0)
     private var pingedAt: BootInstant?
-    /// The time since which output waits for a server that does not read.
+    /// Since when output waits for a server that does not read.
     private var unsentSince: BootInstant?
     /// The bytes beside bodies that the server has sent since a request last began or ended.
     private var overheadBytes = 0
@@ -41,7 +41,7 @@ final class HTTP2Connection {
     /// It bounds the time that a server can take from all others with frames that cost it little, such as PING, empty
     /// DATA and interim responses. A response's headers fit many times.
     private static let maximumOverheadBytes = 1_048_576
-    /// The time without a sign of life after which the server is asked for one, and then given up.
+    /// After this time without a sign of life the server is asked for one, and then given up.
     private static let patience = Duration.seconds(5)
 
     init(
@@ -67,7 +67,7 @@ final class HTTP2Connection {
 // MARK: - Requests
 
 extension HTTP2Connection {
-    /// The number of requests that can begin now.
+    /// Requests that can begin now.
     var freeStreams: Int {
         guard state == .open, loss == nil, !session.hasUnsentOutput, session.takesRequests else { return 0 }
         return max(0, min(Self.maximumStreams, session.maximumStreams) - session.openStreams)

@@ -6,12 +6,12 @@ final class HTTP2Pool {
     var connections: [HTTP2Connection] = []
     private var waiting: [HTTPTransfer] = []
     private var waitingStart = 0
-    /// The time before which no further connection is tried.
+    /// No further connection is tried before this.
     private var pausedUntil: BootInstant?
-    /// The time until which the server is taken to speak HTTP/1.1 only.
+    /// Until then the server is taken to speak HTTP/1.1 only.
     private var http1Until: BootInstant?
 
-    /// The time after which HTTP/2 is offered again.
+    /// After this time HTTP/2 is offered again.
     private static let memoryOfHTTP1 = Duration.seconds(600)
     /// The pause after a failed connection while others work.
     private static let pause = Duration.seconds(1)
@@ -24,7 +24,7 @@ final class HTTP2Pool {
         waiting.append(transfer)
     }
 
-    /// The number of waiting requests, with those that have ended since.
+    /// Waiting requests, with those that have ended since.
     var waitingCount: Int { waiting.count - waitingStart }
 
     func nextWaiting() -> HTTPTransfer? {

@@ -55,13 +55,13 @@ final class HTTP2Session {
 // MARK: - Streams
 
 extension HTTP2Session {
-    /// The number of streams that the server counts against its limit.
+    /// Streams that the server counts against its limit.
     var openStreams: Int { open.count }
 
     /// The requests whose streams have not ended.
     var unfinished: [HTTPTransfer] { open.filter { $0.stream.end == nil } }
 
-    /// The number of streams that the server allows at the same time.
+    /// Streams that the server allows at the same time.
     var maximumStreams: Int {
         Int(unsafe nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
     }

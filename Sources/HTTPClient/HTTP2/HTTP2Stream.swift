@@ -15,7 +15,7 @@ struct HTTP2Stream {
     /// The position in the session's list.
     var index = 0
     var end: End?
-    /// The number of bytes of the request's body that were sent.
+    /// Bytes of the request's body that were sent.
     var sentBodyBytes = 0
     /// `true` once any header has arrived, even of an interim response.
     var hasResponse = false

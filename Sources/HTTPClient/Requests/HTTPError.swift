@@ -1,6 +1,6 @@
 private import CCurl
 
-/// The reason why a request did not get a response.
+/// Why a request did not get a response.
 ///
 /// A response with an error status is an ``HTTPResponse``, not a failure. No text here holds a secret: the messages are
 /// libcurl's or this client's, which name hosts and ports but no queries, headers or bodies.

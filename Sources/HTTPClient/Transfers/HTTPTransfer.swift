@@ -29,7 +29,7 @@ package final class HTTPTransfer: @unchecked Sendable {
     var stage = Stage.new
     private(set) var result: Result<HTTPResponse, HTTPError>?
 
-    /// The time at which a connection was looked for.
+    /// When a connection was looked for.
     var startedAt: BootInstant?
     /// `true` once bytes of the request might have been sent.
     var isIssued = false
@@ -48,15 +48,15 @@ package final class HTTPTransfer: @unchecked Sendable {
     /// some early hints must not be lost, because it might have the only copy of a refresh token.
     private var droppedHeaderBytes = 0
     private var body = ErasedBytes()
-    /// The reason for which the client ended the request while its response was arriving.
+    /// Why the client ended the request while its response was arriving.
     private var abortion: (kind: HTTPError.Kind, message: String)?
 
     /// The stream that carries the request over HTTP/2.
     var stream = HTTP2Stream()
-    /// The number of times that a server refused to process the request.
+    /// How often a server refused to process the request.
     private var refusals = 0
 
-    /// The number of refusals after which the request fails.
+    /// After so many refusals the request fails.
     private static let maximumRefusals = 3
     /// How many times the limit of the headers can be dropped. Together with the final headers it stays below 300 KiB,
     /// at which libcurl ends a response itself since 8.3.

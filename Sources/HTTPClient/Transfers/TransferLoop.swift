@@ -5,7 +5,7 @@ internal import Base
 /// ``HTTP2Transport`` carries the requests that it accepts, an ``HTTP1Connection`` each of the others. The loop drives
 /// libcurl with `curl_multi_perform` and `curl_multi_poll`.
 final class TransferLoop {
-    /// The longest wait. It bounds the delay after the machine slept, and shows a watchdog that the loop runs.
+    /// A bound on the delay after the machine slept, which also shows a watchdog that the loop runs.
     private static let maximumWait = Duration.seconds(1)
 
     /// The limit of reads before requests end: a server that floods the client must not keep it from the others.

@@ -6,7 +6,7 @@ package struct ConnectionDeadlines: Sendable {
     /// The time from a request's first byte to the end of its body.
     var request: Duration = .seconds(30)
 
-    /// The time that the client can take to receive a response.
+    /// How long the client can take to receive a response.
     var response: Duration = .seconds(30)
 
     /// The time between two requests, while connections are not scarce.

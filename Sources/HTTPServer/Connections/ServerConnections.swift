@@ -28,7 +28,7 @@ final class ServerConnections: Sendable {
         self.time = time
     }
 
-    /// The number of open connections.
+    /// Open connections.
     var count: Int { state.withLock { $0.open.count } }
 
     /// The current activity of each client.

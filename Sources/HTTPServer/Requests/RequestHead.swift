@@ -14,7 +14,7 @@ struct RequestHead {
 
     let headers: [ServerRequest.Field]
 
-    /// The number of bytes that libmicrohttpd has read, including the first line.
+    /// Bytes that libmicrohttpd has read, including the first line.
     let size: Int
 
     /// `true` if a header holds more text than libmicrohttpd reports.

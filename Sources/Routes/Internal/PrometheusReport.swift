@@ -17,7 +17,7 @@ struct PrometheusReport {
     var counts: LifetimeCounts
     var droppedLines = 0
     var inFlight = 0
-    /// The number of grants in memory that are not due yet.
+    /// Grants in memory that are not due yet.
     var waiting = 0
     /// `true` if the database could be read.
     var isStoreRead = false
@@ -263,7 +263,7 @@ struct PrometheusReport {
     private struct ExpiredGrants {
         let client: String
         let count: Int
-        /// The longest time that one of them has been without.
+        /// How long one of them has been without, at most.
         let oldest: Duration
     }
 

@@ -13,7 +13,7 @@ struct ReadinessReport {
     /// The time since results could last be stored, or `nil` if they never could.
     let sinceLastSuccess: Duration?
     let clients: [ClientStatus]
-    /// The number of grants in memory that are not due yet.
+    /// Grants in memory that are not due yet.
     let waiting: Int
     /// `nil` before the first snapshot.
     let snapshot: StatusSnapshot?

@@ -10,7 +10,7 @@ internal import Storage
 ///     let connected = try await connector.store()
 ///     connected.relation.message  // "First Gmail connection"
 struct GmailConnector: Sendable {
-    /// The number of decisions before the request fails: each is void if the stored grant changes before the commit.
+    /// After so many decisions the request fails: each is void if the stored grant changes before the commit.
     private static let maximumAttempts = 16
     /// Longer than any access token's lifetime, so that a refresh is made.
     private static let longerThanAnyLifetime: Duration = .seconds(365 * 86_400)

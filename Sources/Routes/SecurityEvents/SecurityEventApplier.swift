@@ -4,7 +4,7 @@ import Storage
 
 /// Applies the events of one token inside a transaction, so that all of them are stored, or none.
 struct SecurityEventApplier {
-    /// The time until a grant of a disabled account is probed.
+    /// How soon a grant of a disabled account is probed.
     private static let probeAfter = Duration.seconds(86_400)
     /// The limit of grants that are probed for one ambiguous event.
     private static let maximumProbes = 16

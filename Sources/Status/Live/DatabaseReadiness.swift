@@ -8,7 +8,7 @@ private import Synchronization
 /// balancer would have given up by then.
 package final class DatabaseReadiness: Sendable {
     static let interval: Duration = .seconds(2)
-    /// The time limit of one check: a longer one counts as failed.
+    /// A check that takes longer counts as failed.
     static let timeout: Duration = .seconds(3)
 
     package let store: any Store

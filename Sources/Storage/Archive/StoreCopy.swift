@@ -23,7 +23,7 @@ package struct StoreCopy: Sendable {
         package var counts: [ArchiveRecord.Kind: Int] = [:]
         /// The checksum over all kinds in their order.
         package var digest = ArchiveDigest()
-        /// The number of records that this run copied, without those of an earlier run.
+        /// Records that this run copied, without those of an earlier run.
         package var copiedNow = 0
     }
 
@@ -184,7 +184,7 @@ package struct StoreCopy: Sendable {
     }
 }
 
-/// The reason why the copy did not take place, or is not complete.
+/// Why the copy did not take place, or is not complete.
 package enum StoreCopyError: Error, Hashable, Sendable {
     /// These workers use the store.
     case workers(StoreCopy.Side, [String])

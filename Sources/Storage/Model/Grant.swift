@@ -47,7 +47,7 @@ package struct Grant: Hashable, Sendable {
         package var marks: TokenMarks?
         /// The end of the token's own lifetime, if Google gave it.
         package var expiresAt: Timestamp?
-        /// The time at which the app brought the token after its user's consent, or `nil` for an imported one. A token
+        /// When the app brought the token after its user's consent, or `nil` for an imported one. A token
         /// that replaces it in an answer belongs to the same consent.
         package internal(set) var consentedAt: Timestamp?
         /// `true` if the backend was notified that the token, or one that it replaced in an answer, expires soon.
@@ -79,7 +79,7 @@ package struct Grant: Hashable, Sendable {
 
     package internal(set) var state: GrantState
     package internal(set) var reason: GrantReason
-    /// The time since which the grant is in its state.
+    /// Since when the grant is in its state.
     package internal(set) var since: Timestamp
     /// The fence: the version of the stored refresh token. An answer is stored only if the version it was requested
     /// with is still current.
@@ -98,15 +98,15 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var lastAttemptAt: Timestamp?
     /// `true` if a refresh with the stored refresh token, or with one it was rotated from, ever succeeded.
     package internal(set) var isProven = false
-    /// The time at which a revocation at Google was requested. The tokens are deleted when it is done, or a day later.
+    /// When a revocation at Google was requested. The tokens are deleted when it is done, or a day later.
     package internal(set) var revocationAskedAt: Timestamp?
 
     /// The time of the first refusal that waits for its confirmation. If the token might be a foreign one, the time of
     /// the client error after which another grant must succeed. ``isInDoubt`` tells which.
     package internal(set) var suspectedSince: Timestamp?
-    /// The number of successful refreshes in a row that each came long before their scheduled time.
+    /// Successful refreshes in a row that each came long before their scheduled time.
     package internal(set) var quickRefreshes = 0
-    /// The time at which a worker found that the answer to an earlier request was never stored, or `nil` once a refresh
+    /// When a worker found that the answer to an earlier request was never stored, or `nil` once a refresh
     /// has succeeded.
     package internal(set) var answerLostAt: Timestamp?
     /// The claims whose answers brought the last stored rotated refresh tokens, the latest last.
@@ -125,7 +125,7 @@ package struct Grant: Hashable, Sendable {
 }
 
 extension Grant.AccessToken {
-    /// The longest lifetime of an access token that is trusted.
+    /// A longer lifetime of an access token is not trusted.
     ///
     /// Google's live for an hour, and at most twelve
     /// (https://cloud.google.com/iam/docs/create-short-lived-credentials-direct). A later expiry comes from a wrong

@@ -13,9 +13,9 @@ package struct Notice: Hashable, Sendable {
     /// The time of the change.
     package let at: Timestamp
     package let content: Content
-    /// The time since which it waits to be accepted: the change, or the latest replay.
+    /// Since when it waits to be accepted: the change, or the latest replay.
     package internal(set) var pendingSince: Timestamp
-    /// The number of failed deliveries.
+    /// Failed deliveries.
     package internal(set) var attempts: Int
 
     /// The same for every delivery, so that the backend recognises a repetition: `ntc_`, eight hexadecimal digits, `_`,
@@ -83,11 +83,11 @@ extension Notice {
 
 /// The notices at the head of each user's queue that wait for delivery.
 package struct PendingNotices: Hashable, Sendable {
-    /// The number of notices that a store reads at most.
+    /// A store reads no more notices.
     package static let limit = 1000
 
     /// Their number, at most ``limit``.
     package var count: Int
-    /// The time since which the oldest of them waits.
+    /// Since when the oldest of them waits.
     package var oldest: Timestamp?
 }

@@ -9,7 +9,7 @@ package enum Retention {
     /// As many as live at Google for one account and client: the next one ends the oldest
     /// (https://developers.google.com/identity/protocols/oauth2#expiration).
     static let leftTokensPerGrant = 100
-    /// The number of events that are kept for one grant, in addition to its last connection.
+    /// Events that are kept for one grant, in addition to its last connection.
     ///
     /// A server that rotates adds an event for each refresh, which is 24 a day. The statement that adds an event
     /// removes what it pushes out, so no sweep is needed.

@@ -43,7 +43,7 @@ package enum RotationOutcome: Hashable, Sendable {
 extension Session {
     /// The default time in which any token of the family gets the current tokens.
     package static let defaultGrace: Duration = .seconds(60)
-    /// The longest grace that can be set. ``Store/removeExpired(by:at:)`` deletes successors that are further ahead.
+    /// A longer grace cannot be set. ``Store/removeExpired(by:at:)`` deletes successors that are further ahead.
     package static let maximumGrace: Duration = .seconds(600)
 
     package static func start(

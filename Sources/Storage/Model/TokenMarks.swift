@@ -13,7 +13,7 @@ package enum TokenMark: Hashable, Sendable {
     /// Names a token by its double hash.
     case digest([UInt8])
 
-    /// The number of characters of a token that Google sends.
+    /// Google sends so many characters of a token.
     fileprivate static let prefixLength = 16
     private static let digestLength = 64
 

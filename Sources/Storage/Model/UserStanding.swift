@@ -6,7 +6,7 @@ package struct UserStanding: Sendable {
     package var isDeleted = false
     /// The grant, unless the user was deleted.
     package var grant: Grant?
-    /// The time at which the user disconnected while there was no grant, if that was lately.
+    /// When the user disconnected while there was no grant, if that was lately.
     package var disconnectedAt: Timestamp?
 
     /// A user about whom nothing is stored.

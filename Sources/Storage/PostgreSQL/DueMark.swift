@@ -14,11 +14,11 @@ import Base
 struct DueMark {
     /// A scan that takes longer than this makes the following ones begin at a mark.
     static let slowScan: Duration = .milliseconds(50)
-    /// The time after which the server ends a scan from the beginning of the index, and a part of a full look.
+    /// The server ends a scan from the beginning of the index after this time, and a part of a full look.
     static let limit: Duration = .seconds(3)
     /// The distance of the mark from the present: longer than a transaction that stores a due time of its beginning.
     static let margin: Duration = .seconds(30)
-    /// The number of grants before the mark that are remembered.
+    /// So many grants before the mark are remembered.
     static let capacity = 20_000
     /// A correction of the database's clock, and not a step back.
     static let tolerance: Duration = .seconds(2)

@@ -4,7 +4,7 @@ package struct OldestTransaction: Hashable, Sendable {
     package var holder: String
     /// The time since its beginning, which a server does not know of a replication slot or a standby.
     package var age: Duration?
-    /// The number of transactions that began since.
+    /// Transactions that began since.
     package var transactions: Int
 
     package init(holder: String, age: Duration?, transactions: Int) {

@@ -8,7 +8,7 @@ private import Synchronization
 final class PostgresConnectionQueue: Sendable {
     private struct State {
         var connection: PostgresConnection?
-        /// The number of failed attempts to connect in a row, and the last one's error.
+        /// Failed attempts to connect in a row, and the last one's error.
         var failures = 0
         var lastError: StoreError?
     }
@@ -134,9 +134,9 @@ final class PostgresConnectionQueue: Sendable {
 /// response, by `grace`: on a busy machine the server's error arrives late, and the connection is lost if the worker
 /// stops waiting before that.
 struct CallDeadline: Sendable {
-    /// The time that a response can take after the server's own limit has passed.
+    /// How long a response can take after the server's own limit has passed.
     static let grace: Duration = .seconds(5)
-    /// The time for which the server keeps a transaction that waits for its worker.
+    /// How long the server keeps a transaction that waits for its worker.
     ///
     /// Between two round trips a worker only decides. One that was suspended there holds the lock of all writers.
     static let idleLimit: Duration = .seconds(1)
@@ -163,7 +163,7 @@ struct CallDeadline: Sendable {
 
     /// The remaining time to receive a response.
     var remainingForResponse: Duration { max(.zero, end + grace - SystemTime().sinceBoot) }
-    /// The longest time that a call waits for a response.
+    /// How long a call waits for a response at most.
     var responseTimeout: Duration { timeout + grace }
     /// The milliseconds that a server can spend on a statement: a little less than the remaining time.
     var serverLimit: String { "\(serverMilliseconds)" }
@@ -184,7 +184,7 @@ struct CallDeadline: Sendable {
 extension Connector {
     private static let firstPause: Duration = .milliseconds(50)
     private static let maximumPause: Duration = .seconds(5)
-    /// The number of doublings that reach the longest pause.
+    /// Doublings that reach the longest pause.
     private static let maximumDoublings = 7
 
     /// Returns the wait before the next attempt to connect.

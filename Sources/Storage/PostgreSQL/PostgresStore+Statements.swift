@@ -144,7 +144,7 @@ extension PostgresStore {
         }
     }
 
-    /// The time that the check can take: a caller of `/readyz` waits for it.
+    /// How long the check can take: a caller of `/readyz` waits for it.
     private static let checkTimeout: Duration = .milliseconds(2_500)
 
     /// Takes the locks of a transaction that stores results, and writes nothing, since it is called every few seconds.

@@ -34,7 +34,7 @@ package struct ServerFacts: Hashable, Sendable {
     /// Each transaction itself asks the server to wait for that.
     package var isDurable: Bool
     package var maximumConnections: Int
-    /// The number of connections that a pooler gave when as many were opened as a worker needs, or `nil` without one.
+    /// Connections that a pooler gave when as many were opened as a worker needs, or `nil` without one.
     package var pooledConnections: Int?
 
     package static let maximumWorkerConnections = 9
@@ -83,7 +83,7 @@ extension ServerFacts {
             """
     )
 
-    /// The time in which a pooler must give a connection.
+    /// How soon a pooler must give a connection.
     private static let poolTimeout: Duration = .seconds(3)
 
     private static func queue(to address: DatabaseAddress, timeout: Duration) -> PostgresConnectionQueue {

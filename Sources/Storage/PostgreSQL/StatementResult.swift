@@ -33,7 +33,7 @@ final class StatementResult {
 
     var rowCount: Int { Int(unsafe PQntuples(handle)) }
 
-    /// The number of rows that the statement wrote.
+    /// Rows that the statement wrote.
     var changedRows: Int {
         guard let text = unsafe PQcmdTuples(handle) else { return 0 }
         return Int(unsafe String(cString: text)) ?? 0

@@ -250,7 +250,7 @@ extension Grant {
 }
 
 extension Timestamp {
-    /// The number of whole days between 1970 and this instant, in UTC, or a negative one before 1970.
+    /// Whole days between 1970 and this instant, in UTC, negative before 1970.
     var day: Int64 {
         let length: Int64 = 86_400_000
         return milliseconds >= 0 ? milliseconds / length : (milliseconds - length + 1) / length

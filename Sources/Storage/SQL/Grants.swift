@@ -89,7 +89,7 @@ extension SQLQuery {
     )
     static let allHealth = clients.select("health of clients", "")
     static let setHealth = clients.put("set client health")
-    /// The number of grants in each state: counting ten million at each scrape of the metrics would take a second.
+    /// Grants in each state: counting ten million at each scrape of the metrics would take a second.
     static let grantCounts = Table<[SQLValue]>(
         "grant_counts",
         [.init("state", .text, "PRIMARY KEY"), .init("grants", .integer, "NOT NULL")]

@@ -279,7 +279,7 @@ extension SQLStore {
     }
 }
 
-/// The number of grants that one part of a long change reads: other writers wait for some hundredths of a second.
+/// Grants that one part of a long change reads: other writers wait for some hundredths of a second.
 let changedPageSize = 5_000
 
 /// Runs a long change part by part, each in a transaction of its own, so that other writers do not wait for all of it.

@@ -21,7 +21,7 @@ extension SQLiteConnection {
     private static let keepLog = SQLQuery("keep the log's size", sql: "PRAGMA journal_size_limit = \(logSizeLimit)")
     /// The size that the log's file keeps for its next run. The rest is cut off.
     static let logSizeLimit = 67_108_864
-    /// The number of attempts to restart a log while readers come and go.
+    /// Attempts to restart a log while readers come and go.
     private static let maximumAttempts = 10
 
     /// `true` if a log is so long that a checkpoint is due.
@@ -183,16 +183,16 @@ struct LogState: Hashable, Sendable {
     /// The length, in frames, at which a log is copied into its database file: 16 MB. A page that many commits write,
     /// such as one of the due index, is copied once for each 16 MB of log.
     static let checkpointLength = 4000
-    /// The length from which a log is copied if space is short: 1 MB. Each checkpoint costs two syncs.
+    /// A log is copied from this length if space is short: 1 MB. Each checkpoint costs two syncs.
     static let shortCheckpointLength = 256
     /// The same for the leases, whose file has few pages.
     static let leaseCheckpointLength = 1000
 
     /// The identity of this run of the log, from its beginning until it is restarted.
     var salts: UInt64
-    /// The number of committed frames.
+    /// Committed frames.
     var frames: Int
-    /// The number of frames that are copied into the database file.
+    /// Frames that are copied into the database file.
     var copied: Int
     var pageSize: Int
 

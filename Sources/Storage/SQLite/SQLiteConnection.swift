@@ -20,13 +20,13 @@ final class SQLiteConnection {
     var indexPath: String { String(logPath.dropLast("-wal".count)) + "-shm" }
     /// `true` after a token was deleted: the log holds the former page until it is written back.
     var needsWipe = false
-    /// The reason why nothing can be committed: the steps before the first commit found a full disk.
+    /// Why nothing can be committed: the steps before the first commit found a full disk.
     var fullDisk: StoreError?
     /// The connection that copies the log while this one excludes all commits. Only the writer has one.
     var checkpointer: SQLiteConnection?
     /// The log's state after this process's last complete and synced checkpoint.
     var synced: LogState?
-    /// The number of frames at which the next checkpoint is due.
+    /// The next checkpoint is due at so many frames.
     var nextCheckpointLength = LogState.checkpointLength
     /// The same while space is short.
     var nextShortCheckpointLength = LogState.shortCheckpointLength
@@ -87,7 +87,7 @@ final class SQLiteConnection {
 
     var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
 
-    /// The number of rows changed by the last statement.
+    /// Rows changed by the last statement.
     var changedRows: Int { Int(unsafe sqlite3_changes64(handle)) }
 
     /// Attaches the file of leases, after which only ``checkpoint()`` copies the logs.

@@ -7,11 +7,11 @@ package struct CurrentAlarm: Hashable, Sendable {
     package var client: String
     /// The sentence of the last time.
     package var text: String
-    /// The time at which the cause was first seen.
+    /// When the cause was first seen.
     package var since: Timestamp
-    /// The time after which it no longer counts as current, unless its cause is seen again.
+    /// When it stops counting as current, unless its cause is seen again.
     package var until: Timestamp
-    /// The number of times that it was seen since then.
+    /// How often it was seen since then.
     package var count: Int
 
     package init(kind: AlarmKind, client: String, text: String, since: Timestamp, until: Timestamp, count: Int) {

@@ -7,7 +7,7 @@ package struct DurationBuckets: Sendable {
         .seconds(10), .seconds(30),
     ]
 
-    /// The number of durations above the previous bound and up to this one, for each bound.
+    /// Durations above the previous bound and up to this one, for each bound.
     package private(set) var counts = [Int](repeating: 0, count: Self.bounds.count)
     package private(set) var count = 0
     package private(set) var sum: Duration = .zero

@@ -1,8 +1,8 @@
 package struct IntervalCounts: Sendable {
     package internal(set) var interval: Duration = .zero
-    /// The number of refreshes by outcome. A missing outcome did not occur.
+    /// Refreshes by outcome. A missing outcome did not occur.
     package internal(set) var outcomes: [RefreshOutcome: Int] = [:]
-    /// The number of successes without a line in the metrics log.
+    /// Successes without a line in the metrics log.
     package internal(set) var notLogged = 0
     /// The milliseconds from sending a request to the end of its answer.
     package internal(set) var latency = Histogram()

@@ -28,7 +28,7 @@ package struct RecentActivity: Equatable, Sendable {
     package enum Scale: String, CaseIterable, Sendable {
         case minute, hour
 
-        /// The number of slots that are kept.
+        /// So many slots are kept.
         package var count: Int { self == .minute ? 60 : 24 }
         package var length: Duration { self == .minute ? .seconds(60) : .seconds(3600) }
 

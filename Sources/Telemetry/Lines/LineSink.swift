@@ -8,7 +8,7 @@ package protocol LineSink: Sendable {
     @discardableResult
     func write(_ line: JSONLine) -> Bool
 
-    /// The number of lines lost since the start.
+    /// Lines lost since the start.
     var droppedLines: Int { get }
     /// `true` while lines cannot be written.
     var isFailing: Bool { get }

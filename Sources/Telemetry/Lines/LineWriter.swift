@@ -16,12 +16,12 @@ private import Synchronization
 package final class LineWriter: LineSink {
     private struct Backlog {
         var lines = LineBlock()
-        /// The number of lines not yet written, including those that are being written.
+        /// Lines not yet written, including those that are being written.
         var count = 0
         /// The arrival of the oldest of the lines that are being written.
         var writingSince: BootInstant?
         var isDraining = false
-        /// The number of requested reopenings that are not done yet.
+        /// Requested reopenings that are not done yet.
         var reopenings = 0
         var isOverflowing = false
         /// `true` if the last line was lost.
@@ -46,12 +46,12 @@ package final class LineWriter: LineSink {
     /// A line that waits for longer is not sure to be written: its reader has stalled.
     static let maximumWait: Duration = .seconds(1)
 
-    /// The time for which lines are collected: waking the queue for each line costs more than writing it.
+    /// How long lines are collected: waking the queue for each line costs more than writing it.
     static let collectionDelay: Duration = .milliseconds(5)
 
-    /// The number of lines that can wait.
+    /// Lines that can wait.
     package static let defaultCapacity = 10_000
-    /// The time that the last lines get when the process ends.
+    /// How long the last lines can take when the process ends.
     package static let maximumFlush: Duration = .seconds(5)
 
     private let capacity: Int

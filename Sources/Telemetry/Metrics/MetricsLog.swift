@@ -35,7 +35,7 @@ package struct MetricsLog: Sendable {
         }
     }
 
-    /// The number of lines lost since the start, for the next summary.
+    /// Lines lost since the start, for the next summary.
     package var droppedLines: Int { sink?.droppedLines ?? 0 }
     /// `true` while lines cannot be written.
     package var isFailing: Bool { sink?.isFailing ?? false }

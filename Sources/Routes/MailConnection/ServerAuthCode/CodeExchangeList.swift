@@ -5,7 +5,7 @@ internal import Scheduler
 ///
 /// It is a value that ``CodeExchanges`` changes under its lock.
 struct CodeExchangeList {
-    /// The time for which the outcome of an exchange is kept after its end.
+    /// How long the outcome of an exchange is kept after its end.
     static let memory: Duration = .seconds(60)
     /// More phones than that cannot wait for Google at once.
     static let maximumInProgress = 64

@@ -10,7 +10,7 @@ private import Synchronization
 /// An exchange does not end with its request. A phone that lost the connection sends the code again, and Google would
 /// refuse it, so the repetition waits for the first exchange or gets its outcome.
 package final class CodeExchanges: Sendable {
-    /// The time that a request waits for the end of an exchange.
+    /// How long a request waits for the end of an exchange.
     static let maximumWait: Duration = .seconds(25)
     /// The time at the end of a stop in which a cancelled exchange can end. One that waits for the store might not.
     static let timeToEnd: Duration = .milliseconds(250)
