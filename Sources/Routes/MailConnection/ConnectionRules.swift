@@ -11,6 +11,15 @@ enum ConnectionRules {
         case switched(from: String, to: String)
     }
 
+    /// What Google said about the owner of a stored grant that does not name one.
+    enum OwnerLookup: Hashable, Sendable {
+        /// Google was not asked, and can be.
+        case notAsked
+        case found(Grant.Owner)
+        /// Nobody can tell, as when the grant is dead.
+        case unknown
+    }
+
     struct Decision: Hashable, Sendable {
         var relation: Relation
         /// `true` if the stored tokens can be kept in addition to the new ones, or merged with them.
@@ -19,14 +28,12 @@ enum ConnectionRules {
 
     /// Decides about new tokens, or returns `nil` if the owner of the stored grant must be looked up first, because an
     /// unknown owner is not a switch.
-    ///
-    /// `lookedUp` is the result of that: an owner without id and address if it could not be looked up.
-    static func decide(stored: Grant?, lookedUp: Grant.Owner? = nil, incoming: Grant.Owner) -> Decision? {
+    static func decide(stored: Grant?, lookup: OwnerLookup = .notAsked, incoming: Grant.Owner) -> Decision? {
         guard let stored else { return Decision(relation: .first, keepsStored: false) }
         let owner = stored.owner.named
         if owner.isKnown { return decide(stored, ownedBy: owner, incoming: incoming) }
-        if let lookedUp, lookedUp.isKnown { return decide(stored, ownedBy: lookedUp, incoming: incoming) }
-        if lookedUp == nil, stored.canTellItsOwner { return nil }
+        if case .found(let owner) = lookup, owner.isKnown { return decide(stored, ownedBy: owner, incoming: incoming) }
+        if lookup == .notAsked, stored.canTellItsOwner { return nil }
         return Decision(relation: .same, keepsStored: false)
     }
 

@@ -26,8 +26,7 @@ struct GmailConnector: Sendable {
     private struct Basis {
         let stored: Grant?
         let decision: ConnectionRules.Decision
-        /// The owner of the stored grant, if the decision needs it and only Google knows it.
-        let lookedUpOwner: Grant.Owner?
+        let lookup: ConnectionRules.OwnerLookup
     }
 
     let dependencies: AppRoutes.Dependencies
@@ -37,11 +36,10 @@ struct GmailConnector: Sendable {
     /// The tokens of the app's code, if it has brought one instead of a refresh token.
     var exchanged: ExchangedTokens?
 
-    /// Stores the tokens. `owner` is the owner of the stored grant if it was looked up before. Google is then not asked
-    /// again.
-    func store(lookedUp owner: Grant.Owner? = nil) async throws -> Connected {
+    /// Stores the tokens. Asks Google for the owner of the stored grant only if nobody has asked before.
+    func store(lookup: ConnectionRules.OwnerLookup = .notAsked) async throws -> Connected {
         for _ in 0..<Self.maximumAttempts {
-            let basis = try await decide(lookedUp: owner)
+            let basis = try await decide(lookup: lookup)
             if let connected = try await store(basis) { return connected }
         }
         throw StoreError(.busy, "the user's grant changed too often while it was being stored")
@@ -49,36 +47,37 @@ struct GmailConnector: Sendable {
 
     // MARK: Deciding
 
-    /// Returns the owner of the stored grant if the decision needs it and only Google knows it.
-    func lookedUpOwner() async throws -> Grant.Owner? { try await decide(lookedUp: nil).lookedUpOwner }
+    /// Asks Google for the owner of the stored grant, if the decision needs it and only Google knows it.
+    func lookUpOwnerIfNeeded() async throws -> ConnectionRules.OwnerLookup {
+        try await decide(lookup: .notAsked).lookup
+    }
 
-    private func decide(lookedUp: Grant.Owner?) async throws -> Basis {
-        var owner = lookedUp
+    private func decide(lookup former: ConnectionRules.OwnerLookup) async throws -> Basis {
+        var lookup = former
         while true {
             let stored = try await dependencies.store.grant(ofUser: caller.userID)
-            if let decision = ConnectionRules.decide(stored: stored, lookedUp: owner, incoming: identity.owner) {
-                return Basis(stored: stored, decision: decision, lookedUpOwner: owner)
+            if let decision = ConnectionRules.decide(stored: stored, lookup: lookup, incoming: identity.owner) {
+                return Basis(stored: stored, decision: decision, lookup: lookup)
             }
-            owner = try await lookUpOwner()
+            lookup = try await lookUpOwner()
         }
     }
 
-    /// Returns the owner of the stored grant, from a refresh and userinfo. It is an owner without id and address if the
-    /// grant is dead. The result is `nil` if there is no grant.
-    private func lookUpOwner() async throws -> Grant.Owner? {
+    /// Asks Google for the owner of the stored grant: a refresh, then userinfo. The grant can be gone by then.
+    private func lookUpOwner() async throws -> ConnectionRules.OwnerLookup {
         let token: VendedToken
         do {
             token = try await dependencies.engine.freshToken(of: caller.userID, minimumLife: Self.longerThanAnyLifetime)
         } catch VendingError.refused, VendingError.unreadable {
-            return Grant.Owner()
+            return .unknown
         } catch VendingError.unknownUser {
-            return nil
+            return .notAsked
         }
         do throws(LookupError) {
             let owner = try await dependencies.google.userInfo(accessToken: token.accessToken)
-            return Grant.Owner(googleUserID: owner.googleUserID, email: owner.email)
+            return .found(Grant.Owner(googleUserID: owner.googleUserID, email: owner.email))
         } catch .refused {
-            return Grant.Owner()
+            return .unknown
         } catch .unavailable {
             throw AppError.googleUnreachable
         }

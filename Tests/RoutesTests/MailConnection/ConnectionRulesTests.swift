@@ -13,12 +13,12 @@ private struct Case: CustomTestStringConvertible, Sendable {
     var hasRefreshToken = true
     var isDead = false
     var endedByUser = false
-    var lookedUp: Grant.Owner?
+    var lookup = ConnectionRules.OwnerLookup.notAsked
     /// `nil` if the owner must be looked up.
     var expected: ConnectionRules.Decision?
 
     var testDescription: String {
-        "id \(id ?? "none"), e-mail \(email ?? "none"), token \(hasRefreshToken), dead \(isDead), \(String(describing: lookedUp))"
+        "id \(id ?? "none"), e-mail \(email ?? "none"), token \(hasRefreshToken), dead \(isDead), \(lookup)"
     }
 }
 
@@ -56,14 +56,14 @@ struct ConnectionRulesTests {
             Case(id: "", email: "", expected: nil),
             Case(id: nil, email: nil, hasRefreshToken: false, expected: sameWithoutStored),
             Case(id: nil, email: nil, isDead: true, expected: sameWithoutStored),
-            Case(id: nil, email: nil, lookedUp: .init(googleUserID: "g-1"), expected: same),
+            Case(id: nil, email: nil, lookup: .found(.init(googleUserID: "g-1")), expected: same),
             Case(
                 id: nil,
                 email: nil,
-                lookedUp: .init(googleUserID: "g-2", email: "john@gmail.com"),
+                lookup: .found(.init(googleUserID: "g-2", email: "john@gmail.com")),
                 expected: switched(from: "john@gmail.com")
             ),
-            Case(id: nil, email: nil, lookedUp: .init(), expected: sameWithoutStored),
+            Case(id: nil, email: nil, lookup: .unknown, expected: sameWithoutStored),
             Case(id: "g-1", email: nil, isDead: true, expected: same),
             Case(id: "g-2", email: nil, isDead: true, expected: switched(from: "g-2")),
             Case(id: "g-1", email: nil, isDead: true, endedByUser: true, expected: sameWithoutStored),
@@ -89,7 +89,7 @@ struct ConnectionRulesTests {
             _ = grant.disconnect(reason: .invalidGrant, at: now)
         }
         #expect(
-            ConnectionRules.decide(stored: grant, lookedUp: example.lookedUp, incoming: Self.incoming)
+            ConnectionRules.decide(stored: grant, lookup: example.lookup, incoming: Self.incoming)
                 == example.expected
         )
     }

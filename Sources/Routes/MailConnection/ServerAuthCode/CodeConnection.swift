@@ -37,9 +37,9 @@ struct CodeConnection: Sendable {
 
     /// Spends the code and stores the grant.
     private func exchange() async -> CodeExchanges.Outcome {
-        let owner: Grant.Owner
+        let lookup: ConnectionRules.OwnerLookup
         do {
-            owner = try await prepare()
+            lookup = try await prepare()
         } catch {
             return .failed(error)
         }
@@ -49,10 +49,10 @@ struct CodeConnection: Sendable {
             let exchanged = unchecked(response.rotated, lifetime: response.refreshTokenLifetime)
             // Held before the account is known: a worker that stops now must not lose the refresh token.
             exchanges.hold(exchanged, for: key)
-            return await check(response, bringing: exchanged, lookedUp: owner)
+            return await check(response, bringing: exchanged, lookup: lookup)
         case .incomplete(let refreshToken):
             recordAcceptedCode()
-            return await store(unchecked(refreshToken), lookedUp: owner)
+            return await store(unchecked(refreshToken), lookup: lookup)
         case .refused(let reason):
             log("a server auth code is refused", because: reason)
             return .refused(.refusedCode)
@@ -74,18 +74,18 @@ struct CodeConnection: Sendable {
 
     // MARK: Before the code is spent
 
-    /// Checks all that could keep the tokens from being stored, while the code is still good. Returns the owner of the
-    /// user's present grant if Google had to be asked for it.
-    private func prepare() async throws -> Grant.Owner {
+    /// Checks all that could keep the tokens from being stored, while the code is still good. Google is not asked again
+    /// for the owner of the user's present grant.
+    private func prepare() async throws -> ConnectionRules.OwnerLookup {
         try dependencies.vault.checkMaySeal()
-        let owner = try await connector(nil).lookedUpOwner()
+        let lookup = try await connector(nil).lookUpOwnerIfNeeded()
         let (token, account, caller, now) = (tokens.accessToken, identity.owner, caller, dependencies.time.now)
         try await dependencies.store.transact { transaction in
             _ = try caller.check(in: transaction, at: now)
             try transaction.refuse(token, issuedTo: account, at: now)
         }
         try await commitNote(at: now)
-        return owner ?? Grant.Owner()
+        return lookup == .notAsked ? .unknown : lookup
     }
 
     /// Commits something, because a commit shows what a read does not: a full disk, or a server that has become a
@@ -121,14 +121,14 @@ struct CodeConnection: Sendable {
     private func check(
         _ response: TokenResponse,
         bringing unchecked: ExchangedTokens,
-        lookedUp owner: Grant.Owner
+        lookup: ConnectionRules.OwnerLookup
     ) async -> CodeExchanges.Outcome {
         let account: String
         do throws(LookupError) {
             account = try await self.account(of: response)
         } catch {
             // The first refresh checks the account, as for every grant.
-            return await store(unchecked, lookedUp: owner)
+            return await store(unchecked, lookup: lookup)
         }
         guard account == identity.googleUserID else {
             exchanges.hold(nil, for: key)
@@ -141,7 +141,7 @@ struct CodeConnection: Sendable {
         exchanged.accessTokenExpiresAt = exchanged.receivedAt + response.lifetime
         exchanged.isExchanged = true
         exchanged.scope = response.scope ?? exchanged.scope
-        return await store(exchanged, lookedUp: owner)
+        return await store(exchanged, lookup: lookup)
     }
 
     private func account(of response: TokenResponse) async throws(LookupError) -> String {
@@ -162,12 +162,13 @@ struct CodeConnection: Sendable {
     }
 
     /// Stores the tokens, and tries until that succeeds or the worker stops.
-    private func store(_ exchanged: ExchangedTokens, lookedUp owner: Grant.Owner) async -> CodeExchanges.Outcome {
+    private func store(_ exchanged: ExchangedTokens, lookup: ConnectionRules.OwnerLookup) async -> CodeExchanges.Outcome
+    {
         exchanges.hold(exchanged, for: key)
         var pause = Self.firstPause
         while true {
             do {
-                let connected = try await connector(exchanged).store(lookedUp: owner)
+                let connected = try await connector(exchanged).store(lookup: lookup)
                 exchanges.hold(nil, for: key)
                 return .stored(Self.connection(connected, by: exchanged))
             } catch let error as AppError {
