@@ -90,9 +90,7 @@ struct SandboxSecurityEvents: Sendable {
         return ["keys": .array(entries)]
     }
 
-    static func publicNumbers(
-        of key: RSAPrivateKey
-    ) throws(ControlError) -> (modulus: [UInt8], exponent: [UInt8]) {
+    static func publicNumbers(of key: RSAPrivateKey) throws(ControlError) -> RSAPrivateKey.PublicNumbers {
         do throws(CryptoError) {
             return try key.publicNumbers()
         } catch {

@@ -23,8 +23,16 @@ package struct RSAPrivateKey: Sendable {
     /// Returns the key as PKCS #8 in PEM.
     package func pem() throws(CryptoError) -> Secret { try handle.pem() }
 
-    /// Returns the two numbers of the public key, big-endian.
-    package func publicNumbers() throws(CryptoError) -> (modulus: [UInt8], exponent: [UInt8]) {
-        (modulus: try handle.number(OSSL_PKEY_PARAM_RSA_N), exponent: try handle.number(OSSL_PKEY_PARAM_RSA_E))
+    /// The two numbers of a public key, big end first.
+    package struct PublicNumbers: Sendable {
+        package let modulus: [UInt8]
+        package let exponent: [UInt8]
+    }
+
+    package func publicNumbers() throws(CryptoError) -> PublicNumbers {
+        PublicNumbers(
+            modulus: try handle.number(OSSL_PKEY_PARAM_RSA_N),
+            exponent: try handle.number(OSSL_PKEY_PARAM_RSA_E)
+        )
     }
 }
