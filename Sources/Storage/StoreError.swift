@@ -1,3 +1,5 @@
+import Base
+
 /// The failure of a store's call.
 package struct StoreError: Error, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable {
@@ -96,7 +98,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
             .inUse,
             "\(database.prefix(1).uppercased() + database.dropFirst()) needs schema version \(step), and workers that "
                 + "support only the version before use it (\(workers.joined(separator: ", "))). Stop every worker and "
-                + "cron job first, then start again. A killed worker counts as live for 30 seconds."
+                + "cron job first, then start again. A killed worker counts as live for \(WorkerReport.lifetime.inWholeUnits)."
         )
     }
 

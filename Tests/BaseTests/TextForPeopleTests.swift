@@ -23,6 +23,14 @@ struct TextForPeopleTests {
     }
 
     @Test(
+        "of spans in whole units",
+        arguments: [(1, "1 second"), (30, "30 seconds"), (90, "90 seconds"), (300, "5 minutes"), (259_200, "3 days")]
+    )
+    func wholeUnits(seconds: Int, text: String) {
+        #expect(Duration.seconds(seconds).inWholeUnits == text)
+    }
+
+    @Test(
         "of distances in two units",
         arguments: [(0, "now"), (-999, "now"), (-1000, "1 s ago"), (7_200_000, "in 2 h")] as [(Int64, String)]
     )

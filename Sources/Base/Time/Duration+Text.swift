@@ -20,6 +20,15 @@ extension Duration {
         return inTwoUnits
     }
 
+    /// The span in the largest unit of which it is a whole number, such as `30 seconds` or `5 minutes`.
+    package var inWholeUnits: String {
+        let seconds = Int(wholeMilliseconds / 1000)
+        let units = [("day", 86_400), ("hour", 3600), ("minute", 60)]
+        let unit = units.first { seconds >= $0.1 && seconds.isMultiple(of: $0.1) }
+        guard let (name, length) = unit else { return seconds.counted("second") }
+        return (seconds / length).counted(name)
+    }
+
     /// In days, with one decimal.
     package var inDays: String {
         let tenths = Int((inSeconds / 8640).rounded())

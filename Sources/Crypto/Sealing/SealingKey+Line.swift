@@ -20,7 +20,7 @@ extension SealingKey {
             throw malformed("the key's id is not eight lowercase hexadecimal digits")
         }
         guard let material = Self.material(base64: line.extracting(words[1])) else {
-            throw malformed("the key is not the base64 of 32 bytes")
+            throw malformed("the key is not the base64 of \(CipherContext.keyLength) bytes")
         }
         guard let role = Self.role(of: words[2...], in: line) else {
             throw malformed("only the word \"pending\", or \"retired\" and seconds since 1970, can follow the key")

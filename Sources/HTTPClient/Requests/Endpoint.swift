@@ -14,11 +14,15 @@ package struct Endpoint: Hashable, Sendable {
     let port: Int?
     let path: String
 
+    private static let maximumLength = 8192
+
     /// Reads a URL.
     ///
     /// An error never repeats it, because it can hold a secret.
     package init(_ string: String) throws(FormatError) {
-        guard string.utf8.count <= 8192 else { throw FormatError("the URL is longer than 8192 bytes") }
+        guard string.utf8.count <= Self.maximumLength else {
+            throw FormatError("the URL is longer than \(Self.maximumLength) bytes")
+        }
         guard string.utf8.allSatisfy(Self.isURLByte) else {
             throw FormatError("the URL has a blank or another character that must be percent-encoded")
         }

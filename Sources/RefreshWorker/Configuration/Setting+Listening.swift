@@ -1,6 +1,11 @@
+import Base
+import Crypto
 import Routes
+import Storage
 
 extension Setting {
+    private static let defaultGrace = "\(Int(Session.defaultGrace.inSeconds))"
+
     /// The settings of the two listeners, their callers, and the notices.
     static let listening: [Setting] = [
         Setting(.listen, placeholder: "PLACE", change: .restart(\.publicListener)) {
@@ -59,7 +64,7 @@ extension Setting {
         },
         Setting(.jwtSecretFile, placeholder: "FILE", change: .restart(\.jwtSecretFile)) {
             """
-            File with the secret of the app's own tokens (HS256), at least 32 bytes; on a second line the former one, while \
+            File with the secret of the app's own tokens (HS256), at least \(TokenSigner.minimumSecretLength) bytes; on a second line the former one, while \
             it is being replaced. Or the variable JWT_SECRET, or a systemd credential named jwt-secret. Without it \
             the worker issues no sessions, and --listen needs --app-keys.
             """
@@ -84,9 +89,9 @@ extension Setting {
             verified addresses count. With sub, a token of the shared secret can have user_id instead.
             """
         },
-        Setting(.sessionGrace, placeholder: "SECONDS", default: "60", change: .restart(\.sessionGrace)) {
+        Setting(.sessionGrace, placeholder: "SECONDS", default: defaultGrace, change: .restart(\.sessionGrace)) {
             """
-            Grace period in seconds (1 to 600). A refresh token used a second time within it gets the current tokens instead \
+            Grace period in seconds (1 to \(Int(Session.maximumGrace.inSeconds))). A refresh token used a second time within it gets the current tokens instead \
             of ending the session. It must be at least three times as long as the app waits for an answer.
             """
         },
@@ -131,7 +136,7 @@ extension Setting {
         Setting(.noticeSecretFile, placeholder: "FILE", change: .restart(\.noticeSecretFile)) {
             """
             File with the secret that signs those notices, or with two, on a line each, while one replaces the other: \
-            whsec_ and Base64, or a text of at least 32 bytes. Or a systemd credential named notice-secret. Needed with \
+            whsec_ and Base64, or a text of at least \(TokenSigner.minimumSecretLength) bytes. Or a systemd credential named notice-secret. Needed with \
             --notice-url.
             """
         },

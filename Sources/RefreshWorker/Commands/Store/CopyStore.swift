@@ -21,7 +21,7 @@ extension Command {
             back, copy the new database into an empty one; the old content of the source can be copied again too.
 
             Stop every worker and every cron job of both databases first; the copy does not begin while one is alive. \
-            A killed worker counts as live for 30 seconds. The source is marked before the first record is read, \
+            A killed worker counts as live for \(WorkerReport.lifetime.inWholeUnits). The source is marked before the first record is read, \
             so that a worker that was suspended cannot continue with it: it stops with code 78 and saves its answers \
             in a spill file (docs/operate.md#spill-files). An interrupted copy continues when the same command is run \
             again. Until it is complete no worker starts on the new database, and after kill -9 none on the old one either.

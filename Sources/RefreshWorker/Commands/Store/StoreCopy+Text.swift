@@ -68,7 +68,7 @@ extension CommandError {
                 .leftForLater,
                 """
                 workers use \(location) (\(names.joined(separator: ", "))): stop them, and cron, on every machine; a killed \
-                worker counts as live for 30 seconds
+                worker counts as live for \(WorkerReport.lifetime.inWholeUnits)
                 """
             )
         case .occupied:
