@@ -9,22 +9,37 @@ import TestSupport
 @testable import Scheduler
 
 /// The lines of a metrics log, in memory.
+///
+/// It reads them when a test asks: a long simulation writes many, and most tests ask for none.
 final class CapturedLines: LineSink {
-    private let lines = Mutex<[[String: String]]>([])
+    private struct State {
+        var unread: [JSONLine] = []
+        var read: [[String: String]] = []
+    }
+
+    private let state = Mutex(State())
 
     var droppedLines: Int { 0 }
 
     func write(_ line: JSONLine) -> Bool {
-        guard let members = JSONValue.object(in: line.bytes)?.object else {
-            preconditionFailure("no JSON: \(line.text)")
-        }
-        lines.withLock { $0.append(members.compactMapValues(\.string)) }
+        state.withLock { $0.unread.append(line) }
         return true
     }
 
     /// Returns the texts in the lines of one event, in order.
     func of(_ event: String) -> [[String: String]] {
-        lines.withLock { $0.filter { $0["event"] == event } }
+        state.withLock { state in
+            state.read += state.unread.map(Self.texts)
+            state.unread = []
+            return state.read.filter { $0["event"] == event }
+        }
+    }
+
+    private static func texts(in line: JSONLine) -> [String: String] {
+        guard let members = JSONValue.object(in: line.bytes)?.object else {
+            preconditionFailure("no JSON: \(line.text)")
+        }
+        return members.compactMapValues(\.string)
     }
 }
 
