@@ -11,7 +11,7 @@ package import Crypto
 ///     let claimed = try await store.claim(ids, dueBy: now, owner: "worker-1", for: Lease.span, takesOver: false)
 ///     try await store.transact { transaction in
 ///         guard var grant = try transaction.grant(id) else { return }
-///         grant.probeNow(at: now)
+///         grant.makeDueNow(at: now)
 ///         try transaction.update(grant)
 ///     }
 package protocol Store: Sendable {

@@ -87,18 +87,18 @@ struct GrantLifeTests {
     func probes() throws {
         var suspended = try Sample.grant(1)
         _ = suspended.suspend(reason: .accountDisabled, probeAt: later + .seconds(86_400), at: start)
-        suspended.probeNow(at: later)
+        suspended.makeDueNow(at: later)
         #expect(suspended.dueAt == later)
         var held = try Sample.grant(2)
         _ = held.retry(reason: .invalidGrantUnconfirmed, dueAt: later + .seconds(5), at: start)
-        held.probeNow(at: later)
+        held.makeDueNow(at: later)
         #expect(held.dueAt == later + .seconds(5))
         var over = try Sample.grant(3)
         _ = over.requireSignIn(reason: .noRefreshToken, at: start)
-        over.probeNow(at: later)
+        over.makeDueNow(at: later)
         #expect(over.dueAt == nil)
         var early = try Sample.grant(4, dueAt: start)
-        early.probeNow(at: later)
+        early.makeDueNow(at: later)
         #expect(early.dueAt == start)
     }
 

@@ -52,7 +52,7 @@ struct ReplaceConformanceTests {
                 _ = try await store.expediteRetries(ofClient: "client 1", dueBy: start, after: nil, atMost: 10)
             case .probed:
                 try await store.change(id) { grant in
-                    grant.probeNow(at: start - .seconds(1))
+                    grant.makeDueNow(at: start - .seconds(1))
                     return []
                 }
             case .lastAttempt:

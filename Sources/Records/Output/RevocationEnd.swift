@@ -22,7 +22,7 @@ package enum RevocationEnd: String, Sendable {
     }
 }
 
-extension GrantEnding {
+extension GrantDisconnection {
     /// The state of the revocation right after the end.
     package var plannedEnd: RevocationEnd { RevocationEnd(of: grant, isShared: isShared) }
 }

@@ -185,7 +185,7 @@ struct AdministrationHandler: Sendable {
         let now = time.now
         let ending = try await database.store.transact { transaction in
             try check(transaction.grant(ofUser: user))
-            return try GrantEnding.end(grantOfUser: user, in: transaction, at: now)
+            return try GrantDisconnection.end(grantOfUser: user, in: transaction, at: now)
         }
         guard let ending else { throw ServiceError.noGrant }
         let end = ending.plannedEnd

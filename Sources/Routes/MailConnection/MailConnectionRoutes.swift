@@ -148,7 +148,7 @@ struct MailConnectionRoutes: Sendable {
         let ended = try await dependencies.store.transact { transaction -> EndedGrant? in
             let user = try caller.storeUser(in: transaction, at: now)
             guard let grant = try transaction.grant(ofUser: user.id), grant.reason != .userRequest else { return nil }
-            let ending = try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now)
+            let ending = try GrantDisconnection.end(grant, reason: .userRequest, in: transaction, at: now)
             return EndedGrant(grant: ending.grant, formerState: grant.state)
         }
         if let ended { await report(ended, by: request, at: now) }

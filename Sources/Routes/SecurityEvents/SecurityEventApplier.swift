@@ -75,7 +75,7 @@ struct SecurityEventApplier {
         switch action {
         case .disconnect(let reason): events = grant.disconnectByEvent(reason: reason, at: now)
         case .suspend(let reason): events = grant.suspend(reason: reason, probeAt: now + Self.probeAfter, at: now)
-        case .probe: grant.probeNow(at: now)
+        case .askGoogle: grant.makeDueNow(at: now)
         case .ignore: return nil
         }
         guard grant != stored else { return nil }
@@ -121,13 +121,13 @@ private struct EventMatch {
     let mayPrecedeConnection: Bool
 
     var action: SecurityEventAction {
-        if isAmbiguous { return .probe }
+        if isAmbiguous { return .askGoogle }
         return kind.action(on: grant, mustAskGoogle: mayPrecedeConnection || isOfOtherProject)
     }
 
     var outcome: SecurityEventOutcome {
         if isAmbiguous { return .ambiguous }
-        guard action == .probe, kind != .accountEnabled else { return .applied }
+        guard action == .askGoogle, kind != .accountEnabled else { return .applied }
         return isOfOtherProject ? .ambiguous : .outdated
     }
 }

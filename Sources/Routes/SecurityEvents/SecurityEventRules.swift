@@ -26,7 +26,7 @@ enum SecurityEventAction: Equatable {
     case disconnect(GrantReason)
     case suspend(GrantReason)
     /// Sends a refresh, because Google's response decides.
-    case probe
+    case askGoogle
     case ignore
 }
 
@@ -34,17 +34,17 @@ enum SecurityEventAction: Equatable {
 extension SecurityEvent.Kind {
     /// Returns the effect of an event on a grant that it names.
     ///
-    /// A grant whose tokens might be newer than the event is probed: only Google's own answer ends it. A hash
+    /// A grant whose tokens might be newer than the event is refreshed: only Google's own answer ends it. A hash
     /// identifies the stored token itself, so it is trusted at any time. 16 characters are not enough proof to delete a
     /// token. A grant is not suspended until Google has responded, because its user might have connected a moment ago.
     func action(on grant: Grant, mustAskGoogle: Bool) -> SecurityEventAction {
         switch self {
         case .tokenRevoked(.doubleHash): .disconnect(.tokenRevoked)
-        case .tokenRevoked(.prefix): mustAskGoogle ? .probe : .disconnect(.tokenRevoked)
-        case .tokensRevoked: mustAskGoogle ? .probe : .disconnect(.tokensRevoked)
+        case .tokenRevoked(.prefix): mustAskGoogle ? .askGoogle : .disconnect(.tokenRevoked)
+        case .tokensRevoked: mustAskGoogle ? .askGoogle : .disconnect(.tokensRevoked)
         case .accountDisabled where grant.state.endsRefreshes: .ignore
-        case .accountDisabled: mustAskGoogle ? .probe : .suspend(.accountDisabled)
-        case .accountEnabled: grant.state.endsRefreshes ? .ignore : .probe
+        case .accountDisabled: mustAskGoogle ? .askGoogle : .suspend(.accountDisabled)
+        case .accountEnabled: grant.state.endsRefreshes ? .ignore : .askGoogle
         case .sessionsRevoked, .credentialChangeRequired, .verification, .other: .ignore
         }
     }

@@ -89,7 +89,7 @@ private struct CommitStep {
             decision = decide(refresh, about: grant, clientHealth, jitter: jitter)
             try transaction.store(decision, about: grant, at: now)
         }
-        if decision.endsAccount { try GrantEnding.probeGrants(endedWith: claimed, in: transaction, at: now) }
+        if decision.endsAccount { try GrantDisconnection.makeGrantsDue(endedWith: claimed, in: transaction, at: now) }
         health.set(decision.health, of: client)
         let recalled = decision.recalls.isEmpty ? [] : try recall(decision.recalls, except: claimed.id)
         if let effect = health.takeEffect(of: client) { decision.effect.add(effect) }

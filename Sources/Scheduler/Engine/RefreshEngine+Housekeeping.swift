@@ -84,7 +84,7 @@ extension RefreshEngine {
                     let healthy = try next.lazy.compactMap { try transaction.grant($0) }
                         .first { $0.state == .active && $0.isProven && $0.quickRefreshes == 0 }
                     guard var healthy else { return }
-                    healthy.probeNow(at: now)
+                    healthy.makeDueNow(at: now)
                     try transaction.update(healthy)
                 }
             } catch {

@@ -19,7 +19,7 @@ package struct AccountDeletion: Hashable, Sendable {
         guard var user = try transaction.user(id), !user.isDeleted else { return nil }
         let endedSessions = try transaction.endSessions(ofUser: id)
         let ending = try transaction.grant(ofUser: id).map { grant in
-            try GrantEnding.end(grant, reason: .userDeleted, in: transaction, at: now)
+            try GrantDisconnection.end(grant, reason: .userDeleted, in: transaction, at: now)
         }
         user.delete(until: now + minimumTombstone)
         try transaction.update(user)

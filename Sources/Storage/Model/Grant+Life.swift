@@ -247,7 +247,7 @@ extension Grant {
 
     /// Makes the grant due now, after an event whose meaning for the grant only Google knows. A grant that waits for
     /// confirmation is left alone: an early retry would defeat the confirmation delay.
-    package mutating func probeNow(at now: Timestamp) {
+    package mutating func makeDueNow(at now: Timestamp) {
         guard !state.endsRefreshes, refreshToken != nil, !GrantReason.awaitingConfirmation.contains(reason) else {
             return
         }

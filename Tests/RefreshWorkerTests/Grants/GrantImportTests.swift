@@ -76,7 +76,7 @@ struct GrantImportTests {
         let lines = try ["a", "b"].map { try line($0, shared) }.joined(separator: "\n")
         try await fixture.importText(lines)
         let now = fixture.time.now
-        _ = try await fixture.store.transact { try GrantEnding.end(grantOfUser: "a", in: $0, at: now) }
+        _ = try await fixture.store.transact { try GrantDisconnection.end(grantOfUser: "a", in: $0, at: now) }
         let ended = try await fixture.grant("a")
         fixture.time.advance(by: .seconds(5 * 365 * 86_400))
         while try await fixture.store.removeExpired(at: fixture.time.now).mayHaveMore {}

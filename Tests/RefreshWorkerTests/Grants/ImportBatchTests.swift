@@ -45,7 +45,7 @@ struct ImportBatchTests {
         let now = fixture.time.now
         try await fixture.store.transact { transaction in
             _ = try AccountDeletion.delete(user: "deleted", in: transaction, at: now)
-            _ = try GrantEnding.end(grantOfUser: "ended", in: transaction, at: now)
+            _ = try GrantDisconnection.end(grantOfUser: "ended", in: transaction, at: now)
             for user in ["left", "returned"] { try transaction.recordDisconnect(ofUserWithoutGrant: user, at: now) }
             try transaction.insert(User(id: "empty", createdAt: now, name: "Ann"))
         }

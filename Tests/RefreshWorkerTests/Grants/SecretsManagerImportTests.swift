@@ -212,7 +212,7 @@ struct SecretsManagerReplacementTests {
         let token = try vault.seal(refreshToken: Secret("1//other"), for: stored.id)
         try await fixture.imports.store.transact { transaction in
             guard change == .switched else {
-                _ = try GrantEnding.end(stored, reason: .userRequest, in: transaction, at: now)
+                _ = try GrantDisconnection.end(stored, reason: .userRequest, in: transaction, at: now)
                 return
             }
             try transaction.rememberRefreshToken(of: stored, at: now)

@@ -89,7 +89,7 @@ struct SpilledTokensTests {
             let later = now + .seconds(2_000_000_000)
             try await store.transact { transaction in
                 guard let grant = try transaction.grant(ofUser: "42") else { return }
-                _ = try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: later)
+                _ = try GrantDisconnection.end(grant, reason: .userRequest, in: transaction, at: later)
             }
             await store.close()
             try await spill([tokens(of: "42", "fourth", at: now + .seconds(1_500_000_000))], context, vault)
@@ -125,7 +125,7 @@ struct SpilledTokensTests {
                 try await store.transact { transaction in
                     guard var grant = try transaction.grant(ofUser: "42") else { return }
                     if reason == .userRequest {
-                        _ = try GrantEnding.end(grant, reason: reason, in: transaction, at: now + .seconds(at))
+                        _ = try GrantDisconnection.end(grant, reason: reason, in: transaction, at: now + .seconds(at))
                     } else {
                         _ = grant.disconnect(reason: reason, at: now + .seconds(at))
                         try transaction.update(grant)

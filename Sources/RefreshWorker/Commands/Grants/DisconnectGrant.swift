@@ -32,12 +32,12 @@ extension Command {
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
         let missing = CommandError(VendingError.unknownUser, ofUser: user)
-        @Sendable func plan(_ ending: GrantEnding) -> String {
+        @Sendable func plan(_ ending: GrantDisconnection) -> String {
             "end the grant of user \(DisplayedText(user)) here\(ending.plannedEnd.planClause)"
         }
         let change = try await IrreversibleChange(of: user, given: arguments, by: context.time)
             .make(in: store, missing: missing, plan: plan) {
-                try GrantEnding.end(grantOfUser: user, in: $0, at: now)
+                try GrantDisconnection.end(grantOfUser: user, in: $0, at: now)
             }
         let outcome = change.outcome
         guard change.isStored else {

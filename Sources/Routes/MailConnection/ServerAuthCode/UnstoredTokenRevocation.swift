@@ -51,13 +51,13 @@ struct UnstoredTokenRevocation: Sendable {
         let (clientID, store) = (clientID, dependencies.store)
         let askedAt = dependencies.time.now
         let isShared = try await store.transact {
-            try GrantEnding.isShared(token, ofAccount: account, clientID: clientID, in: $0, at: askedAt)
+            try GrantDisconnection.isShared(token, ofAccount: account, clientID: clientID, in: $0, at: askedAt)
         }
         if isShared { return true }
         guard case .done = await exchanges.endpoint.revoke(token, mayStillSend: { true }) else { return false }
         let now = dependencies.time.now
         try await store.transact {
-            try GrantEnding.probeGrants(ofAccount: account, clientID: clientID, in: $0, at: now)
+            try GrantDisconnection.makeGrantsDue(ofAccount: account, clientID: clientID, in: $0, at: now)
         }
         await dependencies.engine.storeChanged()
         return true

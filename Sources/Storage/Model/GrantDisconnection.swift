@@ -2,7 +2,7 @@ package import Base
 package import Crypto
 
 /// The end of a grant at a user's request, and the decision if Google is notified.
-package struct GrantEnding: Hashable, Sendable {
+package struct GrantDisconnection: Hashable, Sendable {
     /// The grant as it is stored now.
     package let grant: Grant
     /// `true` if a revocation would end another stored grant too, so Google is not notified.
@@ -15,7 +15,7 @@ package struct GrantEnding: Hashable, Sendable {
         reason: GrantReason,
         in transaction: any StoreTransaction,
         at now: Timestamp
-    ) throws -> GrantEnding {
+    ) throws -> GrantDisconnection {
         let isShared = try Self.isShared(stored, in: transaction, at: now)
         var grant = stored
         let events = grant.disconnectByRequest(revokes: !isShared, reason: reason, at: now)
@@ -27,7 +27,7 @@ package struct GrantEnding: Hashable, Sendable {
         }
         try transaction.update(grant)
         for event in events { try transaction.record(event) }
-        return GrantEnding(grant: grant, isShared: isShared)
+        return GrantDisconnection(grant: grant, isShared: isShared)
     }
 
     /// Ends the grant of a user at an operator's request, or returns `nil` if there is none.
@@ -35,7 +35,7 @@ package struct GrantEnding: Hashable, Sendable {
         grantOfUser user: String,
         in transaction: any StoreTransaction,
         at now: Timestamp
-    ) throws -> GrantEnding? {
+    ) throws -> GrantDisconnection? {
         guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }
         return try end(grant, reason: .userRequest, in: transaction, at: now)
     }
@@ -56,7 +56,7 @@ package struct GrantEnding: Hashable, Sendable {
 
     /// Makes the grants due that a revocation of this one has ended at Google: those of the same account that were
     /// connected while it was in flight.
-    package static func probeGrants(
+    package static func makeGrantsDue(
         endedWith grant: Grant,
         in transaction: any StoreTransaction,
         at now: Timestamp
@@ -65,7 +65,7 @@ package struct GrantEnding: Hashable, Sendable {
     }
 
     /// Makes the grants due that the revocation of a token of this account has ended, which belongs to no stored grant.
-    package static func probeGrants(
+    package static func makeGrantsDue(
         ofAccount account: String,
         clientID: String,
         in transaction: any StoreTransaction,
@@ -79,7 +79,7 @@ package struct GrantEnding: Hashable, Sendable {
 
     private static func probe(_ grants: [Grant], in transaction: any StoreTransaction, at now: Timestamp) throws {
         for var grant in grants {
-            grant.probeNow(at: now)
+            grant.makeDueNow(at: now)
             try transaction.update(grant)
         }
     }
