@@ -55,7 +55,9 @@ package enum RefreshFailure: Sendable {
         switch self {
         case .noAnswer(_, let outcomeUnknown): outcomeUnknown
         case .givenUp: true
-        default: false
+        case .notJSON, .invalidGrant, .signInRequired, .blocked, .clientFault, .clientOrForeignToken, .throttled,
+            .endpointFault, .notSent, .unknown:
+            false
         }
     }
 

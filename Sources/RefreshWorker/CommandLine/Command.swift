@@ -18,7 +18,7 @@ struct Command: Sendable {
     var operands: [OperandSpecification] = []
     var options: [OptionSpecification] = []
     /// The settings that matter to the command. The others are accepted too, so that a wrapper can always pass the same
-    /// flags.
+    /// flags. Root checks the files that these name (``Installation/usedFiles``).
     var settings: [Setting.Name] = []
     /// Command lines, each with its purpose.
     var examples: KeyValuePairs<String, String> = [:]

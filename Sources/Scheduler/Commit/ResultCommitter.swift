@@ -216,6 +216,7 @@ actor ResultCommitter {
             } catch {
                 onFailure(error, 1)
                 if hasGivenUp {
+                    unsealed.remove(refresh.grant.id)
                     unstored.lost += 1
                     refresh.end()
                     ended.append(refresh)

@@ -42,10 +42,10 @@ struct FirstResponses: Sendable {
 
     /// Records that a proven grant got `invalid_grant`, and returns `true` if the client is held now.
     ///
-    /// A grant that was in doubt before does not count: after a restart in a wave many are refused again.
-    mutating func refuse(_ grant: GrantID, wasInDoubt: Bool, at instant: BootInstant) -> Bool {
+    /// A grant that waited for a confirmation does not count: after a restart in a wave many are refused again.
+    mutating func refuse(_ grant: GrantID, awaitedConfirmation: Bool, at instant: BootInstant) -> Bool {
         guard !hasSucceeded else { return false }
-        if !wasInDoubt { refused.insert(grant) }
+        if !awaitedConfirmation { refused.insert(grant) }
         guard refused.count >= Self.maximumGrants else { return false }
         nextTry = instant + Self.retryInterval
         return true

@@ -38,14 +38,11 @@ extension RefreshEngine {
     /// grants, and results must not wait for them.
     func expediteRetries(of client: String) {
         let (store, log, dueBy) = (store, log, time.now)
-        let previous = outageRetries
-        outageRetries = Task {
-            // The end of a later outage replaces the retries of earlier ones.
-            await withTaskCancellationHandler {
-                await previous?.value
-            } onCancel: {
-                previous?.cancel()
-            }
+        // The end of a later outage makes the grants of earlier ones due too.
+        let previous = outageRetries[client]
+        previous?.cancel()
+        outageRetries[client] = Task {
+            await previous?.value
             do {
                 try await changePages(after: GrantID?.none) { cursor in
                     let next = try await store.expediteRetries(

@@ -22,7 +22,7 @@ extension RefreshEngine {
             }
         }
         for client in state.gates.keys { await sendDeferred(of: client, until: end) }
-        await outageRetries?.value
+        for task in outageRetries.values { await task.value }
         await healthyGrantSearch?.value
         if let passFailure { throw passFailure }
         return passSummary

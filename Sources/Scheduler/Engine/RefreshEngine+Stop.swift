@@ -29,7 +29,7 @@ extension RefreshEngine {
         }
         await waitUntilNothingIsInFlight()
         deadlineTask.cancel()
-        outageRetries?.cancel()
+        for task in outageRetries.values { task.cancel() }
         return await committer.unstored
     }
 

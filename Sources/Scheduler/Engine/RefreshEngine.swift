@@ -34,8 +34,8 @@ package actor RefreshEngine {
     /// The errors after which the store must not be used any more, because the database was moved or replaced.
     package nonisolated let fatalStoreErrors: AsyncStream<StoreError>
     private nonisolated let fatalStoreErrorContinuation: AsyncStream<StoreError>.Continuation
-    /// The task that makes grants due which an outage left in back-off, or `nil` before the first outage has ended.
-    var outageRetries: Task<Void, Never>?
+    /// The task of each client that makes grants due which its last outage left in back-off.
+    var outageRetries: [String: Task<Void, Never>] = [:]
     /// The task that makes a healthy grant due because another one is refused, or `nil` before the first.
     var healthyGrantSearch: Task<Void, Never>?
 

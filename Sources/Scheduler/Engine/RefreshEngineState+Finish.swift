@@ -103,17 +103,17 @@ extension RefreshEngineState {
         _ actions: inout [EngineAction]
     ) {
         let client = refresh.grant.clientID
+        guard var first = gates[client]?.firstResponses else { return }
+        defer { gates[client]?.firstResponses = first }
         switch result.answer {
         case .granted:
-            if gates[client]?.firstResponses?.succeed() == true {
-                actions.append(.logSuspectedCopy(client: client, isSuspected: false))
-            }
+            if first.succeed() { actions.append(.logSuspectedCopy(client: client, isSuspected: false)) }
         case .failed(.invalidGrant, _) where stored.decision.grant?.isProven ?? false:
-            let wasInDoubt = GrantReason.awaitingConfirmation.contains(refresh.grant.reason)
-            let holdsClient =
-                gates[client]?.firstResponses?.refuse(refresh.grant.id, wasInDoubt: wasInDoubt, at: instant) ?? false
-            if holdsClient { actions.append(.logSuspectedCopy(client: client, isSuspected: true)) }
-        default: break
+            let waited = refresh.grant.awaitsConfirmation
+            if first.refuse(refresh.grant.id, awaitedConfirmation: waited, at: instant) {
+                actions.append(.logSuspectedCopy(client: client, isSuspected: true))
+            }
+        case .flawed, .failed, .nothingToSend, .unreadable, .revocation: break
         }
     }
 

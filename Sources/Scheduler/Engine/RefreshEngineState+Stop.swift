@@ -11,7 +11,8 @@ extension RefreshEngineState {
 
     /// Cancels the unanswered requests.
     ///
-    /// Their leases are then released.
+    /// Leases of requests that were not sent are then released. The others stay for a while, because their outcome is
+    /// unknown.
     func cancelRequests() -> [EngineAction] { refreshes.map { .cancel($0) } }
 
     /// Ends refreshes whose claim, or whose release of a lease, waits for a store that does not respond.

@@ -15,6 +15,34 @@ package struct ClientHealth: Hashable, Sendable {
         }
     }
 
+    /// The last wave of refusals.
+    struct Wave: Hashable, Sendable {
+        /// The number of grants in doubt that must work again for each refusal that is then believed.
+        ///
+        /// One can be chance: a fault of nine in ten requests lets some through. Three in a row, or many more than are
+        /// refused, show that the fault is over.
+        static let recoveriesForEachRefusal = 3
+        private static let maximumRecoveries = 1_000
+
+        /// The time of the last first refusal.
+        var lastRefusalAt: Timestamp
+        private(set) var recoveries = 0
+
+        init(lastRefusalAt: Timestamp, recoveries: Int = 0) {
+            self.lastRefusalAt = lastRefusalAt
+            self.recoveries = min(recoveries, Self.maximumRecoveries)
+        }
+
+        /// `true` if so many grants have worked again that a refusal shows more about its grant than about the wave.
+        var isOver: Bool { recoveries >= Self.recoveriesForEachRefusal }
+
+        /// A grant in doubt has worked again.
+        mutating func recordRecovery() { recoveries = min(recoveries + 1, Self.maximumRecoveries) }
+
+        /// A grant in doubt was refused again.
+        mutating func recordRefusal() { recoveries = max(0, recoveries - Self.recoveriesForEachRefusal) }
+    }
+
     /// The largest number of grants that can be recalled. A client that ends more in ten minutes usually does so.
     static let maximumUnconfirmedEnds = 200
     /// The time during which a grant that was ended without confirmation can be recalled.
@@ -26,8 +54,7 @@ package struct ClientHealth: Hashable, Sendable {
     package var limits = Pacer.Limits()
     var rate = RefusalRate()
     var unconfirmedEnds: [UnconfirmedEnd] = []
-    /// The time of the last refusal in a wave of which no grant has worked again yet.
-    var unendedWaveAt: Timestamp?
+    var lastWave: Wave?
     /// The time of the last refresh of a proven grant of this client.
     package var provenSuccessAt: Timestamp?
     /// The client secret that this refresh was made with.
@@ -41,13 +68,13 @@ package struct ClientHealth: Hashable, Sendable {
     /// The kinds of answers without a token that came last.
     var failures: [ClientFailure] = []
 
-    /// `true` if a wave was seen since this time, and no grant in doubt has worked again.
+    /// `true` if a wave was seen since this time, and is not over.
     func hasUnendedWave(since first: Timestamp) -> Bool {
-        guard let unendedWaveAt else { return false }
-        return unendedWaveAt >= first
+        guard let lastWave else { return false }
+        return lastWave.lastRefusalAt >= first && !lastWave.isOver
     }
 
-    /// Evaluates one more refusal. `uncounted` is 1 if it is not among the recorded answers.
+    /// Evaluates the recorded refusals. `uncounted` is 1 for one that is not among them.
     package func level(at now: Timestamp, uncounted: Int = 0) -> RefusalRate.Level {
         rate.level(at: now, uncounted: uncounted)
     }
@@ -153,7 +180,9 @@ extension ClientHealth {
             return UnconfirmedEnd(grant: id, at: at)
         }
         unconfirmedEnds = ends.suffix(Self.maximumUnconfirmedEnds)
-        unendedWaveAt = body["unended_wave_at"]?.timestamp
+        if let lastRefusalAt = body["wave_at"]?.timestamp {
+            lastWave = Wave(lastRefusalAt: lastRefusalAt, recoveries: body["wave_recoveries"]?.boundedCount ?? 0)
+        }
         provenSuccessAt = body["proven_success_at"]?.timestamp
         provenClientSecret = ClientSecretFingerprint(stored: body["proven_client_secret"])
         outageEndedAt = body["outage_ended_at"]?.timestamp
@@ -183,7 +212,10 @@ extension ClientHealth {
                 }
             }
         }
-        if let unendedWaveAt { line.field("unended_wave_at", unendedWaveAt.milliseconds) }
+        if let lastWave {
+            line.field("wave_at", lastWave.lastRefusalAt.milliseconds)
+            line.field("wave_recoveries", lastWave.recoveries)
+        }
         if let provenSuccessAt { line.field("proven_success_at", provenSuccessAt.milliseconds) }
         if provenClientSecret != .none { line.field("proven_client_secret", Int64(provenClientSecret.rawValue)) }
         if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }

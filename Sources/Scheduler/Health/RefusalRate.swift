@@ -1,7 +1,7 @@
 import Base
 
-/// The rate at which one client's proven grants are refused: in the last ten minutes, in the last one to two thousand
-/// answers, and in recent days (the baseline).
+/// The rate at which one client's proven grants are refused: in the last ten minutes, in the latest of these answers
+/// (up to two thousand), and in recent days (the baseline).
 ///
 /// A refusal is `invalid_grant`, or another answer that ends or suspends a grant.
 ///
@@ -135,7 +135,7 @@ package struct RefusalRate: Hashable, Sendable {
     /// confirmation.
     private var hasBaseline: Bool { baseline.answers > 0 }
 
-    /// Evaluates one more refusal. `uncounted` is 1 if it is not among the recorded answers.
+    /// Evaluates what is recorded. `uncounted` is 1 for a refusal that is not among the recorded answers.
     func level(at now: Timestamp, uncounted: Int = 0) -> Level {
         var current = self
         let minute = Self.minute(of: now)

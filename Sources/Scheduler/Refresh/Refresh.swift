@@ -6,11 +6,12 @@ import Synchronization
 
 /// One refresh of one grant, from its claim to its stored decision.
 ///
-/// The engine, the dispatcher, the committer and the log share it, and each moves it on to its next ``Phase``:
+/// The engine, the dispatcher, the committer and the log share it. Dispatcher and committer move it from one ``Phase`` to
+/// the next:
 ///
 ///     let refresh = Refresh(of: grant, isForced: false, leaseEnd: leaseEnd)    // claimed
-///     refresh.send(request)                  // sent: the dispatcher hands the request to the HTTP client
-///     refresh.answer(received)               // answered: on the thread that receives
+///     refresh.send(request)                  // sent: the request is handed to the HTTP client
+///     refresh.answer(received)               // answered: the dispatcher has got the response
 ///     refresh.read(result)                   // read: the committer has sealed the tokens
 ///     refresh.store(decision)                // stored: after the commit
 ///
@@ -98,7 +99,7 @@ extension Refresh {
         /// Next: `sent`, or `read` if the token cannot be opened, if there is none, and for a revocation.
         case claimed
 
-        /// The request is on its way.
+        /// The request is handed to the HTTP client.
         ///
         /// Next: `answered`.
         case sent(SentRequest)
@@ -135,10 +136,10 @@ extension Refresh {
     /// Ends the refresh without a decision.
     func end() {
         state.withLock { state in
-            if case .read(let result) = state.phase {
-                state.phase = .ended(result)
-            } else {
-                state.phase = .ended(nil)
+            switch state.phase {
+            case .read(let result): state.phase = .ended(result)
+            case .claimed, .sent, .answered: state.phase = .ended(nil)
+            case .stored, .ended: assertionFailure("a refresh that has ended before")
             }
         }
     }
@@ -173,8 +174,10 @@ struct SentRequest: Sendable {
     var secrets: [Secret] { [token] + [clientSecret?.secret].compactMap(\.self) }
 }
 
-/// The end of a request: the response or the failure to get one, unread, because reading takes time that the thread
-/// that receives responses does not have.
+/// The end of a request: the response, or the failure to get one.
+///
+/// It is unread, because reading takes time that the thread that receives responses does not have. A first response is
+/// read already: its account was compared.
 struct ReceivedResponse: Sendable {
     let response: RefreshResponse
     let request: SentRequest

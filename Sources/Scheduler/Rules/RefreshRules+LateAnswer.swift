@@ -22,8 +22,8 @@ extension RefreshRules {
     /// Decides about an answer to a version of the refresh token that is not current any more.
     ///
     /// Example: worker A sends a refresh, pauses beyond its lease, and then comes with a good answer. Before that, B
-    /// sent the same token, got the answer that it is spent, and ended the grant. The grant might have been recalled
-    /// since, or reconnected without a refresh token. A's answer spent the token and holds its successor, so it is
+    /// sent the same token and got the answer that it is spent. Five minutes later B has ended the grant. It might have
+    /// been recalled since, or reconnected without a refresh token. A's answer spent the token and holds its successor, so it is
     /// stored as long as the stored token is the one that A sent.
     ///
     /// If the user has disconnected since A sent it, the successor is the token to revoke.

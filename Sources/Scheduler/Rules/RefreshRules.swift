@@ -3,7 +3,8 @@ import GoogleOAuth
 import Storage
 import Telemetry
 
-/// Decides how an answer changes its grant and its client's health: the only place that decides this.
+/// Decides how an answer changes its grant and its client's health: the only place that decides this. The commit only
+/// adds what the database shows: a grant that is gone, and grants to recall.
 ///
 /// Pure: each rule reads a ``DecisionContext`` and returns a ``RefreshDecision``, with the changed copies of the grant
 /// and the health. The store takes a decision only if it was made about the stored grant. Otherwise the rules decide
@@ -137,8 +138,7 @@ package struct RefreshRules: Sendable {
         context.health.provenSuccessAt = now
         context.health.provenClientSecret = context.result.clientSecret
         context.health.clientErrors = ConsecutiveClientErrors()
-        // The fault that put it in doubt is over, as far as one answer shows.
-        if context.grant.isInDoubt { context.health.unendedWaveAt = nil }
+        if context.grant.isInDoubt { context.health.lastWave?.recordRecovery() }
         let isQuick = DuePolicy.isQuick(tokens.accessToken, afterSuccessAt: context.grant.lastSuccessAt, at: now)
         if context.wasDisabledInFlight {
             // An answer from before the account was disabled does not lift that.
@@ -200,8 +200,11 @@ package struct RefreshRules: Sendable {
             if code == "invalid_client" { decision.alarm = clientSecretsAlarm(about: code, in: context) }
             return decision
         case .clientOrForeignToken(let code): return decideClientOrForeignToken(code, in: context)
-        case .throttled, .endpointFault, .noAnswer, .givenUp, .notJSON:
+        case .throttled, .endpointFault, .noAnswer, .givenUp:
             return retry(GrantReason(rawValue: failure.code), notBefore: retryAfter, in: context)
+        case .notJSON:
+            // A page of a proxy, which does not know when Google can be asked again.
+            return retry(GrantReason(rawValue: failure.code), in: context)
         case .unknown(let code):
             var decision = retry(GrantReason(rawValue: code), isUnderstood: false, in: context)
             decision.alarm = RefreshDecision.Alarm(
@@ -209,6 +212,7 @@ package struct RefreshRules: Sendable {
                 text: "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
             )
             return decision
+        // The committer ends these before: there is nothing to decide.
         case .notSent: return context.decision(.unchanged)
         }
     }

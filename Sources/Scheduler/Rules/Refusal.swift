@@ -34,6 +34,11 @@ struct Refusal {
     let firstAt: Timestamp
     /// How many refusals the client gets, compared with its usual rate.
     let rate: RefusalRate.Level
+    /// `true` if a wave was seen since the grant is in doubt, and was not over before this refusal.
+    ///
+    /// The rate counts first refusals. Once all grants of a fault are in doubt there are none, and the rate is as usual
+    /// long before the fault is over.
+    let isOfUnendedWave: Bool
     /// The grants that the same wave ended before it was recognised.
     let recalls: [GrantID]
     /// The client's health, in which this refusal is counted.
@@ -57,8 +62,12 @@ struct Refusal {
             recalls = []
         case .wave:
             recalls = health.takeUnconfirmedEnds(at: now)
-            health.unendedWaveAt = now
+            // First refusals show that the fault goes on, whoever has worked again before.
+            if !isRepeated { health.lastWave = ClientHealth.Wave(lastRefusalAt: now) }
         }
+        let isConfirmation = isRepeated && grant.pendingConfirmation(at: now) == nil
+        if isConfirmation { health.lastWave?.recordRefusal() }
+        isOfUnendedWave = isRepeated && context.health.hasUnendedWave(since: firstAt)
         self.health = health
     }
 
@@ -71,22 +80,13 @@ struct Refusal {
 
 extension Refusal {
     /// The time of the confirmation that this refusal came before, because a caller asked for a token.
-    var pendingConfirmation: Timestamp? {
-        guard isRepeated, let dueAt = grant.dueAt, dueAt > now else { return nil }
-        return dueAt
-    }
+    var pendingConfirmation: Timestamp? { grant.pendingConfirmation(at: now) }
 
     /// `true` while another worker might hold the answer that spent the token, and not reach the database.
     var answerMightBeElsewhere: Bool {
         guard reason == .answerLost, let lostAt = grant.answerLostAt else { return false }
         return now - lostAt < RefreshRules.maximumLostResponseWait
     }
-
-    /// `true` if the grant was put in doubt by a wave in which no grant has worked again.
-    ///
-    /// A fault that always refuses the same grants brings no first refusal once all of them are in doubt. Then the rate
-    /// is as usual long before the fault is over.
-    var isOfUnendedWave: Bool { isRepeated && health.hasUnendedWave(since: firstAt) }
 
     /// `true` once the grant was in doubt for as long as a user who left can show as connected.
     var doubtIsOver: Bool { isRepeated && now - firstAt >= RefreshRules.maximumDoubt }

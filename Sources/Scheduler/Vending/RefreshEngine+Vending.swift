@@ -174,7 +174,7 @@ extension Grant {
     /// The code that a caller gets after a refresh that failed. A refusal in doubt has not ended the grant, so its own
     /// code would say too much.
     fileprivate func code(after result: RefreshResult) -> String {
-        GrantReason.awaitingConfirmation.contains(reason) ? reason.rawValue : result.code
+        awaitsConfirmation ? reason.rawValue : result.code
     }
 }
 

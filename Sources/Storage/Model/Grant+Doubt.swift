@@ -1,4 +1,4 @@
-import Base
+package import Base
 
 extension Grant {
     /// `true` if a refusal is in doubt: a refresh at the due time is its confirmation.
@@ -6,5 +6,14 @@ extension Grant {
         if GrantReason.inDoubt.contains(reason) { return true }
         // It keeps the reason of its block. Only a doubt about another refusal gives it a suspicion.
         return state == .suspended && suspectedSince != nil
+    }
+
+    /// `true` if the next refresh confirms an earlier refusal or client error, and so must not come early.
+    package var awaitsConfirmation: Bool { isInDoubt || GrantReason.unconfirmed.contains(reason) }
+
+    /// The time of the confirmation that the grant waits for, or `nil` if it is not in doubt or the time has come.
+    package func pendingConfirmation(at now: Timestamp) -> Timestamp? {
+        guard isInDoubt, let dueAt, dueAt > now else { return nil }
+        return dueAt
     }
 }

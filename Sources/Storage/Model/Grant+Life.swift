@@ -193,7 +193,7 @@ extension Grant {
         self.generation > generation && rotationClaims.contains(claim)
     }
 
-    /// Puts a refusal in doubt until its confirmation.
+    /// Records since when the grant is in doubt, or might have a foreign token (``suspectedSince``).
     package mutating func suspect(since first: Timestamp) { suspectedSince = first }
 
     /// Records that an earlier claim ended without a result: its worker died or was suspended, so its answer might be
@@ -215,9 +215,12 @@ extension Grant {
     }
 
     /// Moves the due time after a failure that says nothing about the grant, and leaves its state.
+    ///
+    /// A confirmation still comes when it is due. Example: a caller asks at one minute, and the client is refused. A
+    /// refusal five seconds later must not confirm the doubt.
     package mutating func postpone(until dueAt: Timestamp, at now: Timestamp) {
+        self.dueAt = max(dueAt, pendingConfirmation(at: now) ?? dueAt)
         lastAttemptAt = now
-        self.dueAt = dueAt
     }
 
     /// Keeps the lease of a request with an unknown outcome for a while, so that no one repeats the request: no worker,
@@ -248,9 +251,7 @@ extension Grant {
     /// Makes the grant due now, after an event whose meaning for the grant only Google knows. A grant that waits for
     /// confirmation is left alone: an early retry would defeat the confirmation delay.
     package mutating func makeDueNow(at now: Timestamp) {
-        guard !state.endsRefreshes, refreshToken != nil, !GrantReason.awaitingConfirmation.contains(reason) else {
-            return
-        }
+        guard !state.endsRefreshes, refreshToken != nil, !awaitsConfirmation else { return }
         if let dueAt, dueAt < now { return }
         dueAt = now
     }

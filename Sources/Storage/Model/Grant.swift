@@ -81,8 +81,8 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var reason: GrantReason
     /// Since when the grant is in its state.
     package internal(set) var since: Timestamp
-    /// The fence: the version of the stored refresh token. An answer is stored only if the version it was requested
-    /// with is still current.
+    /// The fence: the version of the stored refresh token. A result counts only if the version it was requested with is
+    /// still current. Rotated tokens that come late are the exception (`RefreshRules+LateAnswer.swift`).
     package internal(set) var generation: Int64
 
     package internal(set) var refreshToken: RefreshToken?

@@ -50,8 +50,8 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let userDeleted = GrantReason(rawValue: "user_deleted")
     /// The grant ended so long ago that its tokens and account were deleted.
     package static let forgotten = GrantReason(rawValue: "forgotten")
-    /// The reasons of grants that wait for a confirmation, which must not come early.
-    package static let awaitingConfirmation = inDoubt.union([.clientMismatchUnconfirmed])
+    /// The reasons of `retrying` grants that wait for a confirmation (``Grant/awaitsConfirmation``).
+    package static let unconfirmed = inDoubt.union([.clientMismatchUnconfirmed])
     /// No reason.
     package static let none = GrantReason(rawValue: "none")
 

@@ -48,7 +48,7 @@ struct ClientHealthTextTests {
         health.recordEnd(of: GrantID(rawValue: 0), isConfirmed: false, at: start + .seconds(2_000))
         health.recordEnd(of: GrantID(rawValue: .max), isConfirmed: false, at: start + .seconds(2_001))
         health.failingSince = BootInstant(milliseconds: 55)
-        health.unendedWaveAt = start + .seconds(2_002)
+        health.lastWave = ClientHealth.Wave(lastRefusalAt: start + .seconds(2_002), recoveries: 2)
         health.failures.record("timeout", status: nil, at: start)
         for second in 0..<9 { health.failures.record("http_503", status: 503, at: start + .seconds(second)) }
         health.clientErrors = ConsecutiveClientErrors(

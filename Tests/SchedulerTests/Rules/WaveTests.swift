@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import GoogleOAuth
 import Telemetry
 import Testing
@@ -108,10 +109,12 @@ struct WaveTests {
         #expect(fixture.health.rate.minutes.map(\.answers) == [4] && fixture.health.rate.minutes.map(\.refused) == [3])
     }
 
-    /// A grant that the wave has put in doubt works again, and so do others.
-    private func endWave(_ fixture: inout RulesFixture) throws {
-        var grant = try Sample.grant(1000, state: .retrying, reason: .invalidGrantUnconfirmed)
-        _ = fixture.decide(try Sample.granted(at: fixture.now), on: &grant)
+    /// Grants that the wave has put in doubt work again, and its refusals are forgotten.
+    private func endWave(_ fixture: inout RulesFixture, recoveries: Int64 = 3) throws {
+        for number in 0..<recoveries {
+            var grant = try Sample.grant(1000 + number, state: .retrying, reason: .invalidGrantUnconfirmed)
+            _ = fixture.decide(try Sample.granted(at: fixture.now), on: &grant)
+        }
         fixture.forgetRefusals()
     }
 
@@ -128,6 +131,25 @@ struct WaveTests {
         }
         fixture.advance(by: start + .seconds(3000) - fixture.now)
         #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
+    }
+
+    @Test("does not end because a grant or two work in between")
+    func chanceRecovery() throws {
+        var fixture = RulesFixture()
+        var grants = try (1...20).map { try Sample.grant($0) }
+        for index in grants.indices { _ = fixture.refuse(.invalidGrant, on: &grants[index]) }
+        grants.removeAll { $0.state == .disconnected }
+        for seconds in [300, 900] {
+            fixture.advance(by: start + .seconds(seconds) - fixture.now)
+            try endWave(&fixture, recoveries: 2)
+            for index in grants.indices {
+                #expect(fixture.refuse(.invalidGrant, on: &grants[index]).outcome == .held, "\(seconds) s")
+            }
+        }
+        fixture.advance(by: start + .seconds(1800) - fixture.now)
+        try endWave(&fixture)
+        #expect(fixture.refuse(.invalidGrant, on: &grants[0]).outcome == .disconnected, "it has left")
+        #expect(fixture.refuse(.invalidGrant, on: &grants[1]).outcome == .held, "three more must work first")
     }
 
     @Test("The answer that shows it recalls the grants that were ended, and is held itself", arguments: refusals)
@@ -290,6 +312,7 @@ struct WaveTests {
         grant.recordLostAnswer(at: fixture.now)
         #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
         fixture.advance(by: .seconds(600))
+        try endWave(&fixture)
         #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
         #expect(grant.reason == .answerLost)
     }
@@ -309,6 +332,24 @@ struct WaveTests {
         }
         fixture.advance(by: .seconds(10))
         #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
+    }
+
+    @Test("A fault of the client, or a missing key, does not bring a confirmation forward")
+    func confirmationIsNotEarly() throws {
+        for answer in [
+            RefreshResult.Answer.failed(.clientFault(code: "invalid_client"), retryAfter: nil), .unreadable(.notSealed),
+        ] {
+            var fixture = RulesFixture()
+            fixture.recordAnswers(valid: 0, invalid: 50)
+            var grant = try Sample.grant()
+            _ = fixture.refuse(.invalidGrant, on: &grant)
+            fixture.advance(by: .seconds(900))
+            _ = fixture.refuse(.invalidGrant, on: &grant)
+            #expect(grant.dueAt == start + .seconds(1800))
+            fixture.advance(by: .seconds(60))
+            _ = fixture.decide(answer, on: &grant)
+            #expect(grant.dueAt == start + .seconds(1800))
+        }
     }
 
     @Test("A good answer in place of the confirmation, early or not, makes the grant active", arguments: [10, 300])

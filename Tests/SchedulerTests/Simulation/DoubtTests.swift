@@ -114,6 +114,21 @@ struct DoubtTests {
         #expect(fleet.grants.allSatisfy { $0.state == .active })
     }
 
+    /// After an outage all grants are refused within minutes. From then on only confirmations show that the fault goes
+    /// on, and some of them get through.
+    @Test(
+        "A fault of 45 minutes that lets some requests through ends few grants, although all were due at once",
+        arguments: [30, 100, 1_000],
+        [0.5, 0.8, 0.9, 0.95]
+    )
+    func chanceRecoveries(count: Int, refused: Double) throws {
+        var fleet = try Fleet(count, seed: UInt64(count) + UInt64(refused * 100))
+        try fleet.run(for: .seconds(8 * 3600)) { _, _, _ in nil }
+        for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.fixture.now) }
+        try fleet.run(for: .seconds(2700)) { _, _, draw in draw < refused ? .invalidGrant : nil }
+        #expect(fleet.ended.count <= max(2, count / 20), "\(fleet.ended.count) of \(count)")
+    }
+
     /// After an outage, or where tokens live for minutes, all grants are refused within one window of the rate. Then no
     /// first refusal follows, and the rate is as usual at the second confirmation.
     @Test(

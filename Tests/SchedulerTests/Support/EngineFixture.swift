@@ -218,7 +218,7 @@ extension RefreshEngine {
             wasBusy = true
             _ = await slot.completion.value
         }
-        await outageRetries?.value
+        for task in outageRetries.values { await task.value }
         await healthyGrantSearch?.value
         return wasBusy
     }
