@@ -113,7 +113,7 @@ extension RefreshEngineState {
             if first.refuse(refresh.grant.id, awaitedConfirmation: waited, at: instant) {
                 actions.append(.logSuspectedCopy(client: client, isSuspected: true))
             }
-        case .flawed, .failed, .nothingToSend, .unreadable, .revocation: break
+        case .flawed, .failed, .withoutRefreshToken, .unreadable, .revocation: break
         }
     }
 

@@ -7,7 +7,7 @@ package struct ClientFailure: Hashable, Sendable {
     /// The number of kinds that are kept: an outage often alternates between two.
     static let maximumKinds = 3
     /// The pause after which the next answer of the kind begins a new series.
-    static let longestPause: Duration = .seconds(600)
+    static let maximumPause: Duration = .seconds(600)
     /// The time for which a failure is shown.
     static let shownFor: Duration = .seconds(86_400)
 
@@ -27,7 +27,7 @@ extension [ClientFailure] {
         let former = first { $0.code == code && $0.status == status }
         removeAll { $0.code == code && $0.status == status }
         var failure = ClientFailure(code: code, status: status, since: now, lastAt: now, count: 1)
-        if let former, now - former.lastAt <= ClientFailure.longestPause {
+        if let former, now - former.lastAt <= ClientFailure.maximumPause {
             failure.since = Swift.min(former.since, now)
             failure.count = Swift.min(former.count + 1, 1_000_000)
         }

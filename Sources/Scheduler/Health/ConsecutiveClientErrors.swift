@@ -1,23 +1,24 @@
 import Base
 import Storage
 
-/// The refusals since the last success of a proven grant whose cause might be the client or the grant.
+/// The errors since the last success of a proven grant whose cause might be the client or the grant:
+/// `unauthorized_client` and `invalid_request`.
 struct ConsecutiveClientErrors: Hashable, Sendable {
-    /// The shortest time that a row must last. While other grants succeed now and then, a row does not last as long.
-    static let shortestSpan: Duration = .seconds(60)
+    /// How long a row must last at least. While other grants succeed now and then, a row does not last as long.
+    static let minimumSpan: Duration = .seconds(60)
 
     var since: BootInstant?
     var count = 0
     var grants: [Int64] = []
 
-    /// Adds a refusal, and returns `true` if the row is long enough to be the client's fault.
+    /// Adds an error of a grant, and returns `true` if the row is long enough to be the client's fault.
     mutating func add(_ grant: GrantID, at now: BootInstant) -> Bool {
         let first = since ?? now
         since = first
         count = min(count + 1, 1_000_000)
         if grants.count < Breaker.grantsToOpen, !grants.contains(grant.rawValue) { grants.append(grant.rawValue) }
         guard count >= Breaker.failuresToOpen, grants.count >= Breaker.grantsToOpen else { return false }
-        return now - first >= Self.shortestSpan
+        return now - first >= Self.minimumSpan
     }
 }
 

@@ -59,7 +59,7 @@ struct EndpointReach: Sendable {
         case .failed(.notSent, _), .failed(.givenUp, _):
             // They show nothing about the way to the endpoint.
             return
-        case .granted, .flawed, .failed, .nothingToSend, .unreadable, .revocation:
+        case .granted, .flawed, .failed, .withoutRefreshToken, .unreadable, .revocation:
             silence = nil
         }
     }

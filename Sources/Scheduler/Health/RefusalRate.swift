@@ -35,7 +35,7 @@ package struct RefusalRate: Hashable, Sendable {
     static let span: Duration = .seconds(60 * minutesKept)
     static let answersPerBlock = 1_000
     /// The smallest number of grants in a wave that were refused for the first time.
-    static let fewestInWave = 3
+    static let minimumInWave = 3
     /// The prior: one answer in two hundred is assumed to be usual while a client has few recorded answers.
     private static let prior = (answers: 1_000, ended: 5)
     /// Rates below this multiple of the usual rate are never unusual. An allowance for chance is added.
@@ -160,7 +160,7 @@ package struct RefusalRate: Hashable, Sendable {
         let expected = Self.tolerated * rate * Double(answers)
         let allowance = hasBaseline ? 0.0 : 1.0
         guard Double(refused) > expected + 1.5 * expected.squareRoot() + allowance else { return .usual }
-        return refused >= Self.fewestInWave ? .wave : .unusual
+        return refused >= Self.minimumInWave ? .wave : .unusual
     }
 }
 

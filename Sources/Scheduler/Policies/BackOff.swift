@@ -22,7 +22,7 @@
 ///     backOff.delay(failures: 3, remainingLife: .seconds(60), jitter: 0.5)    // 10 s, half of a third of the life
 struct BackOff: Hashable, Sendable {
     /// The shortest wait, which also limits the attempts for a token that is about to expire.
-    static let shortest: Duration = .seconds(1)
+    static let minimum: Duration = .seconds(1)
 
     /// The time for which unknown answers are retried with the normal back-off.
     static let slowRetriesAfter: Duration = .seconds(24 * 60 * 60)
@@ -46,7 +46,7 @@ struct BackOff: Hashable, Sendable {
     func delay(failures: Int, remainingLife: Duration?, jitter: Double) -> Duration {
         let cap = Self.limit(cap(failures: failures), within: remainingLife)
         // 1 - jitter is in (0, 1]: the cap itself can be reached and zero cannot.
-        return max(cap * (1 - jitter), Self.shortest)
+        return max(cap * (1 - jitter), Self.minimum)
     }
 
     /// Returns the wait after an unknown answer: the normal back-off for the first day, then an hour less a random part
@@ -63,7 +63,7 @@ struct BackOff: Hashable, Sendable {
             return delay(failures: failures, remainingLife: remainingLife, jitter: jitter)
         }
         let cap = Self.limit(Self.slowRetryInterval, within: remainingLife)
-        return max(cap - cap / 6 * jitter, Self.shortest)
+        return max(cap - cap / 6 * jitter, Self.minimum)
     }
 
     /// Returns the number of failures, including the next, that the doubling allows within a span.
@@ -85,6 +85,6 @@ struct BackOff: Hashable, Sendable {
 
     private static func limit(_ cap: Duration, within remainingLife: Duration?) -> Duration {
         guard let remainingLife, remainingLife > .zero else { return cap }
-        return min(cap, max(remainingLife / 3, shortest))
+        return min(cap, max(remainingLife / 3, minimum))
     }
 }

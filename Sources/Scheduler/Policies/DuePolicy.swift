@@ -28,7 +28,7 @@ package enum DuePolicy {
     static let periodFraction = 0.95
 
     /// The shortest wait after an attempt, whatever lifetime its answer gives.
-    static let shortestWait: Duration = BackOff.shortest
+    static let minimumWait: Duration = BackOff.minimum
 
     /// The number of quick refreshes in a row that do not slow the grant down: callers that find a token dead cause a
     /// few.
@@ -73,7 +73,7 @@ package enum DuePolicy {
         quickRefreshes: Int,
         afterRefreshAt now: Timestamp
     ) -> Timestamp {
-        let due = max(due(obtainedAt: obtainedAt, expiresAt: expiresAt, phase: phase), now + shortestWait)
+        let due = max(due(obtainedAt: obtainedAt, expiresAt: expiresAt, phase: phase), now + minimumWait)
         let excess = quickRefreshes - quickRefreshesAllowed
         guard excess > 0 else { return due }
         var slowed = now + slowedWait.cap(failures: excess)
@@ -114,7 +114,7 @@ extension DuePolicy {
 
     /// Returns the due time after a refresh that succeeded at `now`: always in the future.
     static func dueAfterRefresh(_ grant: Grant, at now: Timestamp) -> Timestamp {
-        guard let token = grant.accessToken else { return now + shortestWait }
+        guard let token = grant.accessToken else { return now + minimumWait }
         return due(
             obtainedAt: token.obtainedAt,
             expiresAt: token.expiresAt,

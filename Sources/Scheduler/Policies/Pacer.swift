@@ -147,7 +147,7 @@ extension Pacer {
     static let cutInterval: Duration = .seconds(1)
 
     /// The lowest ceiling, in requests per second, unless the highest rate is lower still.
-    static let lowestCeiling = 0.5
+    static let minimumCeiling = 0.5
 
     /// The fraction of the highest rate that the ceiling regains in each ``recoveryInterval`` without throttling.
     static let recoveryFraction = 0.05
@@ -197,7 +197,7 @@ extension Pacer {
         return halved < before
     }
 
-    private var floor: Double { min(Self.lowestCeiling, maxRate) }
+    private var floor: Double { min(Self.minimumCeiling, maxRate) }
 }
 
 /// The stored form.

@@ -26,7 +26,7 @@ struct RefreshDispatcher: Sendable {
                 continue
             }
             guard let token else {
-                committer.add(refresh, with: RefreshResult(claim: refresh.claim, answer: .nothingToSend))
+                committer.add(refresh, with: RefreshResult(claim: refresh.claim, answer: .withoutRefreshToken))
                 continue
             }
             submissions.append(submission(with: token, for: refresh, committer))

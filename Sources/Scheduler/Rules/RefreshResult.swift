@@ -43,7 +43,7 @@ package final class RefreshResult: Sendable {
         /// An answer without tokens or no answer, with the wait that the server asks for.
         case failed(RefreshFailure, retryAfter: Duration?)
         /// No request was sent, because the grant does not have a refresh token.
-        case nothingToSend
+        case withoutRefreshToken
         /// No request was sent, because the stored token cannot be opened.
         case unreadable(CryptoError)
         /// An attempt at a revocation. Its `failure` is `nil` if it succeeded.
@@ -54,7 +54,7 @@ package final class RefreshResult: Sendable {
             switch self {
             case .granted(let tokens): tokens.rotated
             case .flawed(_, let rotated): rotated
-            case .failed, .nothingToSend, .unreadable, .revocation: nil
+            case .failed, .withoutRefreshToken, .unreadable, .revocation: nil
             }
         }
 
@@ -78,7 +78,7 @@ package final class RefreshResult: Sendable {
         case .granted: "granted"
         case .flawed(let code, _): code
         case .failed(let failure, _): failure.code
-        case .nothingToSend: "no_refresh_token"
+        case .withoutRefreshToken: "no_refresh_token"
         case .unreadable: "unreadable_token"
         case .revocation(nil): "revoked"
         case .revocation: "revocation_failed"
@@ -88,7 +88,7 @@ package final class RefreshResult: Sendable {
     /// The code of an answer that brought no token, or `nil` for any other, and if nothing was sent or waited for.
     var failureCode: String? {
         switch answer {
-        case .granted, .failed(.notSent, _), .failed(.givenUp, _), .nothingToSend, .unreadable, .revocation: nil
+        case .granted, .failed(.notSent, _), .failed(.givenUp, _), .withoutRefreshToken, .unreadable, .revocation: nil
         case .flawed, .failed: GrantReason(rawValue: code).rawValue
         }
     }

@@ -8,7 +8,7 @@ extension RefreshRules {
     /// in again.
     static let maximumDoubtAboutProvenGrant: Duration = .seconds(86_400)
 
-    /// Ends a grant with a foreign token, once other grants of the client have succeeded since its first refusal.
+    /// Ends a grant with a foreign token, once other grants of the client have succeeded since its first such error.
     ///
     /// While others are refreshed, the fault is with this grant. The suspicion is stored with the grant, so any number
     /// of foreign tokens can be distinguished from a client fault.
@@ -55,7 +55,7 @@ extension RefreshRules {
         )
     }
 
-    /// Suspects the grant, or the client if many proven grants in a row were refused.
+    /// Suspects the grant, or the client if many proven grants in a row had such errors.
     private func suspectGrantOrClient(_ code: String, in stored: DecisionContext) -> RefreshDecision {
         guard stored.grant.isProven else {
             var decision = suspect(stored, isUnderstood: true)
@@ -80,7 +80,7 @@ extension RefreshRules {
         )
     }
 
-    /// Tries the grant again, and records the time of this refusal. A suspended grant stays suspended, whatever other
+    /// Tries the grant again, and records the time of this error. A suspended grant stays suspended, whatever other
     /// grants do: it shows as disconnected already.
     private func suspect(_ stored: DecisionContext, isUnderstood: Bool) -> RefreshDecision {
         var decision = retry(.clientMismatchUnconfirmed, isUnderstood: isUnderstood, in: stored)
@@ -90,7 +90,7 @@ extension RefreshRules {
 }
 
 extension DecisionContext {
-    /// The time of the grant's first refusal that looked like that of a foreign token. A grant that is in doubt or
+    /// The time of the grant's first error that looked like that of a foreign token. A grant that is in doubt or
     /// suspended has a suspicion of another kind.
     fileprivate var foreignTokenSuspectedSince: Timestamp? {
         if grant.isInDoubt || grant.state == .suspended { return nil }
@@ -103,10 +103,10 @@ extension DecisionContext {
         return provenSuccessAt > time
     }
 
-    /// `true` if the fault is the grant's own, after others have succeeded since its first refusal.
+    /// `true` if the fault is the grant's own, after others have succeeded since its first error.
     ///
     /// A grant that used to work has a day. Others must have succeeded since its last attempt too, because the client
-    /// might have failed since the first refusal.
+    /// might have failed since the first error.
     fileprivate func isForeignToken(suspectedSince since: Timestamp) -> Bool {
         guard grant.isProven else { return true }
         if now - since < RefreshRules.maximumDoubtAboutProvenGrant { return false }

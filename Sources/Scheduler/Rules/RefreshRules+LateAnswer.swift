@@ -15,7 +15,7 @@ extension RefreshRules {
             let holdsAccessToken = context.grant.accessToken?.sealed == tokens.accessToken.sealed
             return holdsAccessToken || context.hasStoredRotatedToken ? .refreshed : nil
         case .flawed: return context.hasStoredRotatedToken ? .retrying : nil
-        case .failed, .nothingToSend, .unreadable, .revocation: return nil
+        case .failed, .withoutRefreshToken, .unreadable, .revocation: return nil
         }
     }
 

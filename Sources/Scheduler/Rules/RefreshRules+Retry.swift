@@ -3,20 +3,7 @@ import GoogleOAuth
 import Storage
 import Telemetry
 
-/// The rules about the client and the endpoint.
-extension RefreshRules {
-    /// Decides about a fault of the client: the grant stays as it is, and other grants are tried before it.
-    func decideClientFault(_ code: String, in context: DecisionContext) -> RefreshDecision {
-        var (grant, health) = (context.grant, context.health)
-        let change = health.breaker.clientFault(code, at: context.instant, jitter: context.jitter)
-        grant.postpone(until: context.now + BackOff.shortest * (1 + 4 * context.jitter), at: context.now)
-        var decision = RefreshDecision(outcome: .unchanged, grant: grant, health: health)
-        decision.effect.breakerChange = change
-        return decision
-    }
-}
-
-/// The rules that put a grant off: after a failure that might pass, and while it lacks a token or a key.
+/// The back-off of a grant after a failure that might pass.
 extension RefreshRules {
     /// Tries the grant again after a back-off. `isUnderstood` is `false` for answers whose meaning is not known.
     func retry(
@@ -58,51 +45,6 @@ extension RefreshRules {
         if let sinceOutage = context.timeSinceOutage { countedFor = min(countedFor, sinceOutage) }
         return min(context.grant.failures + 1, backOff.failures(within: countedFor))
     }
-
-    /// Ends a grant without a refresh token once the app's own access token has expired.
-    func endWithoutRefreshToken(in context: DecisionContext) -> RefreshDecision {
-        var grant = context.grant
-        if let expiresAt = grant.accessToken?.expiresAt, expiresAt > context.now {
-            grant.reschedule(to: expiresAt)
-            return RefreshDecision(outcome: .unchanged, grant: grant, health: context.health)
-        }
-        return context.decision(.reauthRequired) { $0.requireSignIn(reason: .noRefreshToken, at: context.now) }
-    }
-
-    /// Waits for the key of a token that cannot be opened, but for a day at most if it is a revocation.
-    func waitForKey(in context: DecisionContext) -> RefreshDecision {
-        var grant = context.grant
-        let outcome: RefreshOutcome
-        if context.isRevocationOverdue {
-            outcome = .disconnected
-            grant.finishRevocation()
-        } else {
-            outcome = .unchanged
-            grant.postpone(until: context.now + Self.retryUnreadableAfter, at: context.now)
-        }
-        return RefreshDecision(
-            outcome: outcome,
-            grant: grant,
-            health: context.health,
-            alarm: RefreshDecision.Alarm(
-                kind: .unreadableToken,
-                text: "stored tokens cannot be opened with the key ring: put the missing key back, see `keys list`"
-            )
-        )
-    }
-
-    /// Deletes the tokens after a revocation, and tries a failed one again for a day.
-    func finishRevocation(failure: LookupError?, in context: DecisionContext) -> RefreshDecision {
-        var grant = context.grant
-        guard grant.revocationAskedAt != nil else { return context.decision(.void) }
-        if failure == nil || context.isRevocationOverdue {
-            grant.finishRevocation()
-        } else {
-            let delay = backOff.delay(failures: grant.failures + 1, remainingLife: nil, jitter: context.jitter)
-            grant.postponeRevocation(until: context.now + delay, at: context.now)
-        }
-        return RefreshDecision(outcome: .disconnected, grant: grant, health: context.health)
-    }
 }
 
 extension DecisionContext {
@@ -121,11 +63,5 @@ extension DecisionContext {
         // An end in the future was stored before the clock was set back.
         guard let endedAt = health.outageEndedAt, endedAt <= now else { return nil }
         return now - endedAt
-    }
-
-    /// `true` if a revocation was retried for so long that the tokens are deleted without it.
-    fileprivate var isRevocationOverdue: Bool {
-        guard let askedAt = grant.revocationAskedAt else { return false }
-        return now - askedAt >= RefreshRules.maximumRevocation
     }
 }

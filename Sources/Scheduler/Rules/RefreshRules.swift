@@ -104,7 +104,7 @@ package struct RefreshRules: Sendable {
                 // client.
                 break
             }
-        case .flawed, .nothingToSend, .unreadable, .revocation: break
+        case .flawed, .withoutRefreshToken, .unreadable, .revocation: break
         }
         effect.endsOutage = context.health.recordOutage(
             wasFailing: wasFailing,
@@ -124,7 +124,7 @@ package struct RefreshRules: Sendable {
             return keepRotated(rotated, code: code, holdsLease: holdsLease, in: context)
         case _ where !holdsLease: return context.decision(.lostLease)
         case .failed(let failure, let retryAfter): return decideFailure(failure, retryAfter: retryAfter, in: context)
-        case .nothingToSend: return endWithoutRefreshToken(in: context)
+        case .withoutRefreshToken: return endWithoutRefreshToken(in: context)
         case .unreadable: return waitForKey(in: context)
         case .revocation(let failure): return finishRevocation(failure: failure, in: context)
         }

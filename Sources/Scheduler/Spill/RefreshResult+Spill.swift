@@ -49,7 +49,7 @@ extension RefreshResult {
         case .flawed(let code, let rotated?):
             line.field("flaw", code)
             line.object("rotated") { Self.write(rotated, into: &$0) }
-        case .flawed, .failed, .nothingToSend, .unreadable, .revocation: return nil
+        case .flawed, .failed, .withoutRefreshToken, .unreadable, .revocation: return nil
         }
         return line.bytes
     }

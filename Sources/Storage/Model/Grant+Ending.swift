@@ -81,8 +81,8 @@ extension Grant {
     package var canBeRecalled: Bool {
         guard refreshToken != nil else { return false }
         return switch state {
-        case .disconnected: GrantReason.endedByAnswer.contains(reason)
-        case .reauthRequired, .suspended: !GrantReason.ofWorker.contains(reason)
+        case .disconnected: GrantReason.endedByInvalidGrant.contains(reason)
+        case .reauthRequired, .suspended: !GrantReason.documented.contains(reason)
         case .active, .retrying: false
         }
     }

@@ -17,7 +17,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// another token.
     package static let answerLost = GrantReason(rawValue: "answer_lost")
     /// The reasons of grants that an `invalid_grant` has ended.
-    static let endedByAnswer: Set<GrantReason> = [.invalidGrant, .answerLost]
+    static let endedByInvalidGrant: Set<GrantReason> = [.invalidGrant, .answerLost]
     /// Google said `invalid_grant`, and the refusal is in doubt: another refresh must confirm it.
     package static let invalidGrantUnconfirmed = GrantReason(rawValue: "invalid_grant_unconfirmed")
     /// Google gave another code that ends or suspends a grant, and that refusal is in doubt.
@@ -26,7 +26,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let inDoubt: Set<GrantReason> = [.invalidGrantUnconfirmed, .refusalUnconfirmed]
     /// The reason of a grant while this reason for its end is in doubt.
     package var unconfirmed: GrantReason {
-        Self.endedByAnswer.contains(self) ? .invalidGrantUnconfirmed : .refusalUnconfirmed
+        Self.endedByInvalidGrant.contains(self) ? .invalidGrantUnconfirmed : .refusalUnconfirmed
     }
     /// The access token expired, and the grant does not have a refresh token to get another.
     package static let noRefreshToken = GrantReason(rawValue: "no_refresh_token")
@@ -57,7 +57,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
 
     /// The reasons that the worker itself gives, as listed in the documents. Any other one is an error code of Google
     /// or a kind of fault: `http_503`, `timeout`, `flawed_answer`, `not_json`.
-    static let ofWorker: [GrantReason] = [
+    static let documented: [GrantReason] = [
         .invalidGrant, .answerLost, .invalidGrantUnconfirmed, .refusalUnconfirmed, .noRefreshToken, .clientMismatch,
         .clientMismatchUnconfirmed, .accountMismatch, .accountUnchecked, .userRequest, .tokenRevoked, .tokensRevoked,
         .accountDisabled, .userDeleted, .forgotten, .none,

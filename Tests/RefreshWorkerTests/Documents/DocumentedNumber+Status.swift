@@ -53,7 +53,7 @@ extension DocumentedNumber {
             "without a refresh for \((GrantStatistics.idleBeforeWarning.days / 30).asWord) months",
             "reported within the last \(WorkerReport.lifetime.spelled)",
             "in the last \(lastDay(ClientFailure.shownFor)) instead of a token: \(ClientFailure.maximumKinds.asWord) kinds",
-            "Its series ends after \(ClientFailure.longestPause.spelled) without"
+            "Its series ends after \(ClientFailure.maximumPause.spelled) without"
         )
         return numbers
     }

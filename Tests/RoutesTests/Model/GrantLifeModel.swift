@@ -171,7 +171,7 @@ final class GrantLifeModel {
 
     private func answer(to refresh: InFlightRefresh, rotated: String?) throws -> RefreshResult.Answer {
         if refresh.isRevocation { return .revocation(failure: pick(2) == 0 ? nil : .unavailable(code: "connect")) }
-        guard refresh.sent != nil else { return .nothingToSend }
+        guard refresh.sent != nil else { return .withoutRefreshToken }
         let id = refresh.claim.grant
         let successor = try rotated.map { try fixture.vault.seal(refreshToken: Secret($0), for: id) }
         switch pick(10) {

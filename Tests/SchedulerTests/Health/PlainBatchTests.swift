@@ -56,7 +56,7 @@ struct PlainBatchTests {
         let success = (try refresh(1), try Sample.granted(at: now))
         let answers: [RefreshResult.Answer] = [
             .failed(.invalidGrant, retryAfter: nil), .failed(.noAnswer(code: "timeout"), retryAfter: nil),
-            .flawed(code: "no_expiry", rotated: nil), .nothingToSend,
+            .flawed(code: "no_expiry", rotated: nil), .withoutRefreshToken,
             try Sample.granted(at: now, scope: "email"),
             try Sample.granted(at: now, rotated: try Sample.refreshToken("rotated")),
         ]

@@ -140,7 +140,7 @@ struct DueAfterRefreshTests {
             let lifetime = Duration.milliseconds(lifetimes[Int(random.nextBits() % UInt64(lifetimes.count))])
             let age = random.nextBits() % 4 == 0 ? Duration.milliseconds(Int64(random.nextBits() % 7_200_000)) : .zero
             let due = model.refresh(lifetime: lifetime, age: age, phase: phase)
-            #expect(due >= model.now + DuePolicy.shortestWait, "seed \(seed), step \(step)")
+            #expect(due >= model.now + DuePolicy.minimumWait, "seed \(seed), step \(step)")
             #expect(due <= model.now + DuePolicy.maximumInterval, "seed \(seed), step \(step)")
             // On time, late, or early because a caller asked.
             let wait = due - model.now

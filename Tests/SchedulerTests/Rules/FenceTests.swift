@@ -21,7 +21,7 @@ struct FenceTests {
             refusals.map { .failed($0, retryAfter: nil) }
                 + [
                     try Sample.granted(), try Sample.granted(rotated: Sample.refreshToken("late")),
-                    .flawed(code: "flawed_answer", rotated: try Sample.refreshToken("late")), .nothingToSend,
+                    .flawed(code: "flawed_answer", rotated: try Sample.refreshToken("late")), .withoutRefreshToken,
                     .unreadable(.notSealed), .revocation(failure: nil),
                 ]
         }

@@ -191,7 +191,7 @@ struct LateSuccessTests {
     func answerLost() throws {
         for failsBetween in [false, true] {
             var grant = try grant()
-            var unfinished = result(.nothingToSend).claim
+            var unfinished = result(.withoutRefreshToken).claim
             unfinished.followsUnfinishedClaim = true
             let lease = Lease(owner: "w", claim: 7, epoch: "boot", until: BootInstant(milliseconds: 2_000_000))
             if failsBetween {

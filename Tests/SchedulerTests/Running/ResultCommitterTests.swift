@@ -336,7 +336,7 @@ private struct ResultCommitterFixture {
         _ store: any Store,
         time: ManualTime,
         spill: (any ResultSpill)? = nil,
-        read: @escaping ResultCommitter.Read = { _, claim in RefreshResult(claim: claim, answer: .nothingToSend) }
+        read: @escaping ResultCommitter.Read = { _, claim in RefreshResult(claim: claim, answer: .withoutRefreshToken) }
     ) {
         let finished = Stream<Refresh>()
         let failures = Stream<Void>()

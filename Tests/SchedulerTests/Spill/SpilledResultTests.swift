@@ -98,7 +98,7 @@ struct SpilledResultTests {
     func withoutTokens() throws {
         let vault = try vault()
         let answers: [RefreshResult.Answer] = [
-            .flawed(code: "flawed_answer", rotated: nil), .failed(.invalidGrant, retryAfter: nil), .nothingToSend,
+            .flawed(code: "flawed_answer", rotated: nil), .failed(.invalidGrant, retryAfter: nil), .withoutRefreshToken,
             .unreadable(.notSealed), .revocation(failure: nil),
         ]
         for answer in answers {
