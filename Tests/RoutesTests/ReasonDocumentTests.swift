@@ -10,7 +10,7 @@ struct ReasonDocumentTests {
     func named(document: String) throws {
         let folder = URL(filePath: #filePath).appending(path: "../../../docs").standardized
         let text = try String(contentsOf: folder.appending(path: document), encoding: .utf8)
-        let codes = GrantReason.documented.map(\.rawValue) + VendReason.allCases.map(\.rawValue)
+        let codes = GrantReason.givenByWorker.map(\.rawValue) + VendReason.allCases.map(\.rawValue)
         #expect(codes.filter { !text.contains("`\($0)`") } == [])
     }
 
@@ -18,7 +18,7 @@ struct ReasonDocumentTests {
     func runbook() throws {
         let file = URL(filePath: #filePath).appending(path: "../../../docs/runbook.md").standardized
         let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
-        let missing = GrantReason.documented.filter { reason in
+        let missing = GrantReason.givenByWorker.filter { reason in
             !lines.contains { $0.hasPrefix("| `\(reason.rawValue)` |") }
         }
         #expect(missing == [])
@@ -30,10 +30,10 @@ struct ReasonDocumentTests {
         let file = URL(filePath: #filePath).appending(path: path).standardized
         let text = try String(contentsOf: file, encoding: .utf8)
         let named = text.matches(of: /GrantReason\(rawValue: "(\w+)"\)/).map { String($0.1) }
-        #expect(Set(named) == Set(GrantReason.documented.map(\.rawValue)))
+        #expect(Set(named) == Set(GrantReason.givenByWorker.map(\.rawValue)))
     }
 
-    @Test("A reason is a code that the store keeps unchanged", arguments: GrantReason.documented)
+    @Test("A reason is a code that the store keeps unchanged", arguments: GrantReason.givenByWorker)
     func codes(reason: GrantReason) {
         #expect(GrantReason(rawValue: reason.rawValue).rawValue == reason.rawValue)
     }

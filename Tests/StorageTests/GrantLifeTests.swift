@@ -225,7 +225,7 @@ struct GrantLifeTests {
             _ = grants[1].suspend(reason: reason, probeAt: later, at: start)
             for var grant in grants {
                 let isRecalled = !grant.recall(confirmAt: later, at: later).isEmpty
-                #expect(isRecalled == !GrantReason.documented.contains(reason))
+                #expect(isRecalled == !GrantReason.givenByWorker.contains(reason))
                 #expect(!isRecalled || grant.reason == .refusalUnconfirmed && grant.dueAt == later)
             }
         }

@@ -18,7 +18,7 @@ struct Command: Sendable {
     var operands: [OperandSpecification] = []
     var options: [OptionSpecification] = []
     /// The settings that matter to the command. The others are accepted too, so that a wrapper can always pass the same
-    /// flags. Root checks the files that these name (``Installation/usedFiles``).
+    /// flags. Root checks the files that these name (`Installation.swift`).
     var settings: [Setting.Name] = []
     /// Command lines, each with its purpose.
     var examples: KeyValuePairs<String, String> = [:]

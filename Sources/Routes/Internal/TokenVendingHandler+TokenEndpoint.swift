@@ -81,6 +81,6 @@ extension TokenVendingHandler {
     private func orDoubt(_ error: ServiceError, about userID: String) async throws -> ServiceError {
         guard case .mustAct(let state, let reason, _) = error, state.endsRefreshes else { return error }
         guard let wait = try await provider.recallTimeLeft(ofUser: userID) else { return error }
-        return .unavailable(reason: reason.unconfirmed.rawValue, wait: wait)
+        return .unavailable(reason: reason.whileInDoubt.rawValue, wait: wait)
     }
 }

@@ -37,13 +37,13 @@ extension ResultCommitter {
         let clients = Set(batch.map(\.grant.clientID))
         let decisions = try await store.storeResults { transaction in
             try transaction.willRead(grants: batch.map(\.grant.id), healthOf: Array(clients))
-            var step = CommitStep(transaction: transaction, rules: rules, now: now)
+            var commit = CommitTransaction(transaction: transaction, rules: rules, now: now)
             var decisions: [StoredDecision] = []
             decisions.reserveCapacity(batch.count)
             for (refresh, jitter) in zip(batch, jitters) {
-                decisions.append(try step.store(refresh, jitter: jitter))
+                decisions.append(try commit.store(refresh, jitter: jitter))
             }
-            try step.health.save()
+            try commit.healths.save()
             return decisions
         }
         plainBatches.healthWasRead(of: clients, at: time.sinceBoot)
@@ -60,17 +60,17 @@ extension PlainRefresh {
 }
 
 /// The decisions of one transaction, each made and stored in turn.
-private struct CommitStep {
+private struct CommitTransaction {
     let transaction: any StoreTransaction
     let rules: RefreshRules
     let now: Timestamp
-    var health: ClientHealthCache
+    var healths: ClientHealthCache
 
     init(transaction: any StoreTransaction, rules: RefreshRules, now: Timestamp) {
         self.transaction = transaction
         self.rules = rules
         self.now = now
-        health = ClientHealthCache(transaction: transaction, now: now)
+        healths = ClientHealthCache(transaction: transaction, now: now)
     }
 
     /// Decides about a result, and stores the decision.
@@ -80,7 +80,7 @@ private struct CommitStep {
     mutating func store(_ refresh: Refresh, jitter: Double) throws -> StoredDecision {
         let claimed = refresh.grant
         let client = claimed.clientID
-        let clientHealth = try health.health(of: client)
+        let clientHealth = try healths.health(of: client)
         var decision = decide(refresh, about: claimed, clientHealth, jitter: jitter)
         if try !transaction.store(decision, replacing: claimed, at: now) {
             guard let grant = try transaction.grant(for: refresh.result) else {
@@ -90,9 +90,9 @@ private struct CommitStep {
             try transaction.store(decision, about: grant, at: now)
         }
         if decision.endsAccount { try GrantDisconnection.makeGrantsDue(endedWith: claimed, in: transaction, at: now) }
-        health.set(decision.health, of: client)
+        healths.set(decision.health, of: client)
         let recalled = decision.recalls.isEmpty ? [] : try recall(decision.recalls, except: claimed.id)
-        if let effect = health.takeEffect(of: client) { decision.effect.add(effect) }
+        if let effect = healths.takeEffect(of: client) { decision.effect.add(effect) }
         return StoredDecision(consume decision, recalled: recalled)
     }
 

@@ -10,7 +10,7 @@ import Telemetry
 /// is tried again until it is stored, or until the worker gives up at the end of its stop deadline. Its grants are not
 /// sent again before. Answers with tokens that are still not stored then go to the spill file.
 ///
-///     refresh.answer(received)
+///     refresh.didReceive(received)
 ///     committer.add(refresh)      // from any thread
 ///     // The committer reads the response, decides, stores the decision, and then calls `deliver`.
 actor ResultCommitter {
@@ -123,7 +123,7 @@ actor ResultCommitter {
 
     /// Takes a refresh whose result needs no reading, from any thread.
     nonisolated func add(_ refresh: Refresh, with result: RefreshResult) {
-        refresh.read(result)
+        refresh.didRead(result)
         add(refresh)
     }
 
@@ -208,7 +208,7 @@ actor ResultCommitter {
             do throws(CryptoError) {
                 let result = try readResult(of: refresh)
                 if result.answer.isNotSent {
-                    refresh.end()
+                    refresh.didEnd()
                     ended.append(refresh)
                 } else {
                     batch.append(refresh)
@@ -218,7 +218,7 @@ actor ResultCommitter {
                 if hasGivenUp {
                     unsealed.remove(refresh.grant.id)
                     unstored.lost += 1
-                    refresh.end()
+                    refresh.didEnd()
                     ended.append(refresh)
                 } else {
                     unsealed.insert(refresh.grant.id)
@@ -233,7 +233,7 @@ actor ResultCommitter {
     private func readResult(of refresh: Refresh) throws(CryptoError) -> RefreshResult {
         guard case .answered(let received) = refresh.phase else { return refresh.result }
         let result = try readResponse(received, refresh.claim)
-        refresh.read(result)
+        refresh.didRead(result)
         if !unsealed.isEmpty { unsealed.remove(refresh.grant.id) }
         return result
     }
@@ -273,7 +273,7 @@ actor ResultCommitter {
         }
         guard !hasGivenUp else { return }
         currentBatch.removeFirst(part.count)
-        for (refresh, decision) in zip(part, decisions) { refresh.store(decision) }
+        for (refresh, decision) in zip(part, decisions) { refresh.didStore(decision) }
         // The database is a restored backup that lacks these grants, and a later one might have them.
         await save(part.filter { $0.storedDecision?.decision.grant == nil })
         deliverInOrder(part, storedIn: duration)
@@ -314,7 +314,7 @@ actor ResultCommitter {
     /// Writes answers with tokens to the spill file, and delivers all as not stored.
     private func endUnstored(_ batch: [Refresh]) async {
         await save(batch)
-        for refresh in batch { refresh.end() }
+        for refresh in batch { refresh.didEnd() }
         deliverInOrder(batch)
     }
 

@@ -11,7 +11,7 @@ struct ClientGate: Sendable {
     var deferredRevocations = DeadlineHeap()
     private(set) var lastClaim: LastClaim?
     /// `nil` for a command, which refreshes what it is asked for.
-    var firstResponses: FirstResponses?
+    var copySuspicion: CopySuspicion?
     /// The position up to which this client's part of the due index has been read, or `nil` once all of it
     /// that falls due soon was read.
     var cursor: DueEntry?
@@ -35,7 +35,7 @@ struct ClientGate: Sendable {
     var isBreakerIdle: Bool { !health.breaker.isOpen && !health.breaker.hasEndpointFailures }
 
     /// Returns `true`, once a minute, if a healthy grant can be refreshed early.
-    mutating func mayRefreshHealthyGrant(at instant: BootInstant) -> Bool {
+    mutating func takeHealthyGrantRefresh(at instant: BootInstant) -> Bool {
         if let healthyGrantAskedAt, instant - healthyGrantAskedAt < .seconds(60) { return false }
         healthyGrantAskedAt = instant
         return true

@@ -9,7 +9,7 @@ extension RefreshEngine {
         while true {
             switch state.nextStep(of: &round, under: conditions) {
             case .claim(let ids, let client, let takenAt):
-                let unsent = await claim(state.reserve(ids, dueBy: time.now).claim).unsent
+                let unsent = await claim(state.reserve(ids, dueBy: time.now).request).unsent
                 state.refund(unsent, of: client, takenAt: takenAt)
             case .askForProbe(let client): await probe(client)
             case .end(let wait): return wait
@@ -21,7 +21,7 @@ extension RefreshEngine {
     private func probe(_ client: String) async {
         guard await beginProbe(client) else { return }
         while let id = state.nextToProbe(of: client, at: time.sinceBoot) {
-            let hasFailed = await claim(state.reserve([id], dueBy: time.now).claim).hasFailed
+            let hasFailed = await claim(state.reserve([id], dueBy: time.now).request).hasFailed
             if state.isProbe(id) { return log.breakerProbe(client: client) }
             guard !hasFailed else { return }
         }

@@ -10,7 +10,7 @@ extension RefreshEngineState {
         _ ids: [GrantID],
         dueBy: Timestamp?,
         seen: Grant? = nil
-    ) -> (claim: ClaimRequest, completions: [CompletionSignal]) {
+    ) -> (request: ClaimRequest, completions: [CompletionSignal]) {
         var free: [GrantID] = []
         var completions: [CompletionSignal] = []
         free.reserveCapacity(ids.count)

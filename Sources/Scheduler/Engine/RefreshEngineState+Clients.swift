@@ -42,14 +42,14 @@ extension RefreshEngineState {
             workerCount: share.count,
             health: ClientHealth(epoch: sharedClock.epoch)
         )
-        if daemonBeganAt != nil { gates[client]?.firstResponses = FirstResponses() }
+        if daemonBeganAt != nil { gates[client]?.copySuspicion = CopySuspicion() }
     }
 
     /// `true` if the grant must wait because all first grants of its client were refused.
     ///
     /// A token that came after the start cannot be one of a copied database.
     func waitsForFirstSuccess(_ grant: Grant) -> Bool {
-        guard let first = gates[grant.clientID]?.firstResponses, first.holdsClient, let daemonBeganAt else {
+        guard let first = gates[grant.clientID]?.copySuspicion, first.holdsClient, let daemonBeganAt else {
             return false
         }
         guard grant.isProven else { return false }

@@ -124,7 +124,7 @@ extension RefreshEngineState {
             guard wait == .zero else { return Allowance(wait: wait) }
             free = 1
         }
-        if let first = gates[client]?.firstResponses, let maximum = first.maximumInFlight(at: conditions.instant) {
+        if let first = gates[client]?.copySuspicion, let maximum = first.maximumInFlight(at: conditions.instant) {
             free = min(free, maximum - refreshesInFlight(of: client))
             guard free > 0 else { return Allowance(wait: first.nextTry(after: conditions.instant)) }
         }

@@ -72,7 +72,7 @@ extension RefreshEngineState {
     ) {
         let client = refresh.grant.clientID
         let effect = stored.decision.effect
-        addFirstResponse(result, stored, about: refresh, at: conditions.instant, &actions)
+        updateCopySuspicion(result, stored, about: refresh, at: conditions.instant, &actions)
         if let change = effect.breakerChange { actions.append(.logBreaker(change, client: client)) }
         if effect.limitsChanged, let pacer = gates[client]?.pacer {
             let instant = sharedInstant(at: conditions.instant)
@@ -87,7 +87,7 @@ extension RefreshEngineState {
         }
         if let grant = stored.decision.grant, share.owns(grant.id) { expect(grant, at: conditions.now) }
         if stored.decision.needsHealthyGrant, !isStopping,
-            gates[client]?.mayRefreshHealthyGrant(at: conditions.instant) == true
+            gates[client]?.takeHealthyGrantRefresh(at: conditions.instant) == true
         {
             actions.append(.refreshHealthyGrant(client: client))
         }
@@ -95,7 +95,7 @@ extension RefreshEngineState {
         if !stored.recalled.isEmpty { nextScan = conditions.instant }
     }
 
-    private mutating func addFirstResponse(
+    private mutating func updateCopySuspicion(
         _ result: RefreshResult,
         _ stored: StoredDecision,
         about refresh: Refresh,
@@ -103,8 +103,8 @@ extension RefreshEngineState {
         _ actions: inout [EngineAction]
     ) {
         let client = refresh.grant.clientID
-        guard var first = gates[client]?.firstResponses else { return }
-        defer { gates[client]?.firstResponses = first }
+        guard var first = gates[client]?.copySuspicion else { return }
+        defer { gates[client]?.copySuspicion = first }
         switch result.answer {
         case .granted:
             if first.succeed() { actions.append(.logSuspectedCopy(client: client, isSuspected: false)) }

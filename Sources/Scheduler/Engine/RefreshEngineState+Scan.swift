@@ -68,10 +68,10 @@ extension RefreshEngineState {
         var free = Self.maximumQueue - (gates[client]?.queue.count ?? 0)
         let isBehind =
             free < Self.maximumQueue / 2
-            || page.contains { $0.dueAt <= dueBefore && share.owns($0.id) && isOpen($0, of: client) }
+            || page.contains { $0.dueAt <= dueBefore && share.owns($0.id) && isFree($0, of: client) }
         for (index, entry) in page.enumerated() {
             let isTaken = share.owns(entry.id) || !isBehind && entry.dueAt <= dueBefore
-            guard isTaken, isOpen(entry, of: client) else { continue }
+            guard isTaken, isFree(entry, of: client) else { continue }
             if entry.dueAt <= now {
                 guard free > 0 else { return page[..<index] }
                 free -= 1
@@ -83,7 +83,7 @@ extension RefreshEngineState {
 
     /// `false` if the grant is queued, in flight, or a deferred revocation. A deferred grant whose due time has changed
     /// was connected again, and can be queued.
-    private func isOpen(_ entry: DueEntry, of client: String) -> Bool {
+    private func isFree(_ entry: DueEntry, of client: String) -> Bool {
         slots[entry.id] == nil && !queued.contains(entry.id)
             && gates[client]?.deferredRevocations.deadline(of: entry.id.rawValue) != entry.dueAt
     }

@@ -11,10 +11,9 @@ import Base
 package struct RefusalRate: Hashable, Sendable {
     /// The meaning of the recent answers for one more refusal.
     package enum Level: Hashable, Comparable, Sendable {
-        /// As many as usual: the answer is believed at once.
+        /// As many as usual.
         case usual
-        /// More than usual: no refusal is believed until the rate is usual again, or for
-        /// ``RefreshRules/maximumDoubt``.
+        /// More than usual: `RefreshRules+Doubt.swift` decides what is believed.
         case unusual
         /// More than usual, for several grants: those that were ended without confirmation just before are recalled.
         case wave

@@ -114,7 +114,7 @@ extension EngineLog {
         raise(
             .databaseCopySuspected,
             """
-            the token endpoint has refused the first \(FirstResponses.maximumGrants) grants since the start and accepted \
+            the token endpoint has refused the first \(CopySuspicion.maximumGrants) grants since the start and accepted \
             none: are other workers using a copy of this database, or is it an old backup? Only one grant in five minutes \
             is tried until one succeeds; see docs/runbook.md
             """,

@@ -10,10 +10,10 @@ import Synchronization
 /// the next:
 ///
 ///     let refresh = Refresh(of: grant, isForced: false, leaseEnd: leaseEnd)    // claimed
-///     refresh.send(request)                  // sent: the request is handed to the HTTP client
-///     refresh.answer(received)               // answered: the dispatcher has got the response
-///     refresh.read(result)                   // read: the committer has sealed the tokens
-///     refresh.store(decision)                // stored: after the commit
+///     refresh.didSend(request)               // sent: the request is handed to the HTTP client
+///     refresh.didReceive(received)           // answered: the dispatcher has got the response
+///     refresh.didRead(result)                // read: the committer has sealed the tokens
+///     refresh.didStore(decision)             // stored: after the commit
 ///
 /// It is a class, because copies of a grant and of a decision are costly.
 final class Refresh: Sendable {
@@ -124,17 +124,17 @@ extension Refresh {
 
     var phase: Phase { state.withLock(\.phase) }
 
-    func send(_ request: SentRequest) { state.withLock { $0.phase = .sent(request) } }
+    func didSend(_ request: SentRequest) { state.withLock { $0.phase = .sent(request) } }
 
     /// Takes the response. Any thread can call it.
-    func answer(_ received: ReceivedResponse) { state.withLock { $0.phase = .answered(received) } }
+    func didReceive(_ received: ReceivedResponse) { state.withLock { $0.phase = .answered(received) } }
 
-    func read(_ result: RefreshResult) { state.withLock { $0.phase = .read(result) } }
+    func didRead(_ result: RefreshResult) { state.withLock { $0.phase = .read(result) } }
 
-    func store(_ decision: StoredDecision) { state.withLock { $0.phase = .stored(result(in: $0.phase), decision) } }
+    func didStore(_ decision: StoredDecision) { state.withLock { $0.phase = .stored(result(in: $0.phase), decision) } }
 
     /// Ends the refresh without a decision.
-    func end() {
+    func didEnd() {
         state.withLock { state in
             switch state.phase {
             case .read(let result): state.phase = .ended(result)

@@ -42,7 +42,7 @@ struct RefreshDispatcher: Sendable {
     ) -> RefreshSubmission {
         let clientID = refresh.grant.clientID
         let request = SentRequest(token: token, clientSecret: clientSecrets[clientID], sentAt: time.sinceBoot)
-        refresh.send(request)
+        refresh.didSend(request)
         let credentials = OAuthClientCredentials(id: clientID, secret: request.clientSecret?.secret)
         return RefreshSubmission(token: token, client: credentials) {
             mayStillSend(for: refresh)
@@ -68,7 +68,7 @@ struct RefreshDispatcher: Sendable {
             latency: latency
         )
         guard refresh.grant.needsAccountCheck else {
-            refresh.answer(received)
+            refresh.didReceive(received)
             committer.add(refresh)
             return
         }
@@ -78,7 +78,7 @@ struct RefreshDispatcher: Sendable {
                 for: refresh.grant,
                 mayLookUp: mayStillSend(for: refresh)
             )
-            refresh.answer(received.with(checked))
+            refresh.didReceive(received.with(checked))
             committer.add(refresh)
         }
     }

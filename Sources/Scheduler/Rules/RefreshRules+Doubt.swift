@@ -23,7 +23,8 @@ extension RefreshRules {
         ending: Refusal.Ending,
         in context: DecisionContext
     ) -> RefreshDecision {
-        // Nothing to doubt: a block that goes on, and an account that the worker has looked up itself.
+        // Nothing to doubt: a block that goes on, and an account that the worker has looked up itself. Google has given a
+        // token for that one, so it does not count as a refusal.
         if context.grant.state == ending.state || reason == .accountMismatch {
             let health = context.healthRecordingAnswer(isRefusal: false)
             return end(context.grant, as: ending, reason: reason, health: health, at: context.now)
@@ -87,7 +88,7 @@ extension RefreshRules {
             grant.postpone(until: refusal.nextConfirmation, at: refusal.now)
         } else {
             events = grant.retry(
-                reason: refusal.reason.unconfirmed,
+                reason: refusal.reason.whileInDoubt,
                 dueAt: refusal.nextConfirmation,
                 at: refusal.now
             )

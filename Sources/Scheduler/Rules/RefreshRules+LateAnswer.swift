@@ -30,7 +30,7 @@ extension RefreshRules {
     func decideLate(in context: inout DecisionContext) -> RefreshDecision {
         guard let rotated = context.result.answer.rotated else { return context.decision(.void) }
         switch context.result.answer {
-        case .granted(let tokens) where context.wantsLateToken: return accept(tokens, in: &context)
+        case .granted(let tokens) where context.wantsLateToken: return decideGranted(tokens, in: &context)
         case .flawed where context.wantsLateToken:
             return context.decision(.lostLease) { $0.rotate(to: rotated, at: context.now) }
         case _ where context.grant.wasEndedByRequest(during: context.result.claim.generation):

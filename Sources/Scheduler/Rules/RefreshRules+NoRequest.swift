@@ -5,7 +5,7 @@ import Telemetry
 /// The rules for a grant whose token cannot be sent: there is none, or no key opens it.
 extension RefreshRules {
     /// Ends a grant without a refresh token once the app's own access token has expired.
-    func endWithoutRefreshToken(in context: DecisionContext) -> RefreshDecision {
+    func decideWithoutRefreshToken(in context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
         if let expiresAt = grant.accessToken?.expiresAt, expiresAt > context.now {
             grant.reschedule(to: expiresAt)
@@ -15,7 +15,7 @@ extension RefreshRules {
     }
 
     /// Waits for the key of a token that cannot be opened, but for a day at most if it is a revocation.
-    func waitForKey(in context: DecisionContext) -> RefreshDecision {
+    func decideUnreadable(in context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
         let outcome: RefreshOutcome
         if context.isRevocationOverdue {

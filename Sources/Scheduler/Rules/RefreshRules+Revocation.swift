@@ -6,7 +6,7 @@ import Telemetry
 /// The rule about a revocation at Google.
 extension RefreshRules {
     /// Deletes the tokens after a revocation, and tries a failed one again for a day.
-    func finishRevocation(failure: LookupError?, in context: DecisionContext) -> RefreshDecision {
+    func decideRevocation(failure: LookupError?, in context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
         guard grant.revocationAskedAt != nil else { return context.decision(.void) }
         if failure == nil || context.isRevocationOverdue {

@@ -48,11 +48,11 @@ package struct RefreshRules: Sendable {
         let lease = context.grant.lease
         if holdsLease { context.grant.setLease(nil) }
         let isCurrent = context.isCurrent
-        // `answerLostAt` stays until a refresh succeeds. An earlier worker died, perhaps after Google had rotated the
-        // token.
+        // An earlier worker died, perhaps after Google had rotated the token. That stays known until a refresh succeeds.
         if isCurrent, context.result.claim.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
 
         var decision = isCurrent ? decideAboutGrant(in: &context, holdsLease: holdsLease) : decideLate(in: &context)
+        // A fault of the client is decided with the grant, so its change of the breaker comes with the decision.
         effect.breakerChange = decision.effect.breakerChange ?? effect.breakerChange
         decision.effect = effect
         if case .revocation = context.result.answer { decision.endsAccount = true }
@@ -119,20 +119,20 @@ package struct RefreshRules: Sendable {
         switch context.result.answer {
         case .granted(let tokens):
             // A good answer counts regardless of the current lease: a rotated token must not be lost.
-            return accept(tokens, in: &context)
+            return decideGranted(tokens, in: &context)
         case .flawed(let code, let rotated):
-            return keepRotated(rotated, code: code, holdsLease: holdsLease, in: context)
+            return decideFlawed(rotated, code: code, holdsLease: holdsLease, in: context)
         case _ where !holdsLease: return context.decision(.lostLease)
         case .failed(let failure, let retryAfter): return decideFailure(failure, retryAfter: retryAfter, in: context)
-        case .withoutRefreshToken: return endWithoutRefreshToken(in: context)
-        case .unreadable: return waitForKey(in: context)
-        case .revocation(let failure): return finishRevocation(failure: failure, in: context)
+        case .withoutRefreshToken: return decideWithoutRefreshToken(in: context)
+        case .unreadable: return decideUnreadable(in: context)
+        case .revocation(let failure): return decideRevocation(failure: failure, in: context)
         }
     }
 
     /// Stores the tokens of a good answer. It changes the grant and the health of the context in place, since changes
     /// of a copy would copy their arrays.
-    func accept(_ tokens: RefreshedTokens, in context: inout DecisionContext) -> RefreshDecision {
+    func decideGranted(_ tokens: RefreshedTokens, in context: inout DecisionContext) -> RefreshDecision {
         let now = context.now
         context.health.recordAnswer(isRefusal: false, at: now)
         context.health.provenSuccessAt = now
@@ -169,7 +169,7 @@ package struct RefreshRules: Sendable {
     }
 
     /// Stores the refresh token of a faulty answer, and tries the grant again.
-    private func keepRotated(
+    private func decideFlawed(
         _ rotated: Grant.RefreshToken?,
         code: String,
         holdsLease: Bool,

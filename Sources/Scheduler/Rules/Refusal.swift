@@ -67,6 +67,7 @@ struct Refusal {
         }
         let isConfirmation = isRepeated && grant.pendingConfirmation(at: now) == nil
         if isConfirmation { health.lastWave?.recordRefusal() }
+        // By the health as it was before this refusal.
         isOfUnendedWave = isRepeated && context.health.hasUnendedWave(since: firstAt)
         self.health = health
     }

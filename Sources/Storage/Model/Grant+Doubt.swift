@@ -9,7 +9,7 @@ extension Grant {
     }
 
     /// `true` if the next refresh confirms an earlier refusal or client error, and so must not come early.
-    package var awaitsConfirmation: Bool { isInDoubt || GrantReason.unconfirmed.contains(reason) }
+    package var awaitsConfirmation: Bool { isInDoubt || GrantReason.unconfirmedReasons.contains(reason) }
 
     /// The time of the confirmation that the grant waits for, or `nil` if it is not in doubt or the time has come.
     package func pendingConfirmation(at now: Timestamp) -> Timestamp? {

@@ -82,7 +82,7 @@ extension Grant {
         guard refreshToken != nil else { return false }
         return switch state {
         case .disconnected: GrantReason.endedByInvalidGrant.contains(reason)
-        case .reauthRequired, .suspended: !GrantReason.documented.contains(reason)
+        case .reauthRequired, .suspended: !GrantReason.givenByWorker.contains(reason)
         case .active, .retrying: false
         }
     }
@@ -94,7 +94,7 @@ extension Grant {
         failures = 1
         failingSince = now
         suspectedSince = now
-        enter(.retrying, reason: reason.unconfirmed, at: now)
+        enter(.retrying, reason: reason.whileInDoubt, at: now)
         self.dueAt = dueAt
         // The notice of its end might have been dropped meanwhile.
         refreshToken?.isExpiryNoticed = false

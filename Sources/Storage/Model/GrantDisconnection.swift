@@ -40,9 +40,10 @@ package struct GrantDisconnection: Hashable, Sendable {
         return try end(grant, reason: .userRequest, in: transaction, at: now)
     }
 
-    /// Ends a claimed revocation that would end another grant too, and returns `true` if it can still be sent. Called
-    /// before each attempt, because the grant, or another one of the account, can have been connected since.
-    package static func endIfShared(
+    /// Returns `true` if a claimed revocation must still be sent. One that would end another grant too is finished
+    /// without it. Called before each attempt, because the grant, or another one of the account, can have been connected
+    /// since.
+    package static func mustRevoke(
         _ id: GrantID,
         in transaction: any StoreTransaction,
         at now: Timestamp

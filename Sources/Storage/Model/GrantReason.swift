@@ -25,7 +25,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The reasons of grants whose refusal is in doubt.
     package static let inDoubt: Set<GrantReason> = [.invalidGrantUnconfirmed, .refusalUnconfirmed]
     /// The reason of a grant while this reason for its end is in doubt.
-    package var unconfirmed: GrantReason {
+    package var whileInDoubt: GrantReason {
         Self.endedByInvalidGrant.contains(self) ? .invalidGrantUnconfirmed : .refusalUnconfirmed
     }
     /// The access token expired, and the grant does not have a refresh token to get another.
@@ -51,13 +51,14 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The grant ended so long ago that its tokens and account were deleted.
     package static let forgotten = GrantReason(rawValue: "forgotten")
     /// The reasons of `retrying` grants that wait for a confirmation (``Grant/awaitsConfirmation``).
-    package static let unconfirmed = inDoubt.union([.clientMismatchUnconfirmed])
+    package static let unconfirmedReasons = inDoubt.union([.clientMismatchUnconfirmed])
     /// No reason.
     package static let none = GrantReason(rawValue: "none")
 
-    /// The reasons that the worker itself gives, as listed in the documents. Any other one is an error code of Google
-    /// or a kind of fault: `http_503`, `timeout`, `flawed_answer`, `not_json`.
-    static let documented: [GrantReason] = [
+    /// The reasons that the worker itself gives. Any other one is an error code of Google or a kind of fault:
+    /// `http_503`, `timeout`, `flawed_answer`, `not_json`. A wave can undo an end with such a code
+    /// (``Grant/canBeRecalled``). The documents list the reasons of the worker.
+    static let givenByWorker: [GrantReason] = [
         .invalidGrant, .answerLost, .invalidGrantUnconfirmed, .refusalUnconfirmed, .noRefreshToken, .clientMismatch,
         .clientMismatchUnconfirmed, .accountMismatch, .accountUnchecked, .userRequest, .tokenRevoked, .tokensRevoked,
         .accountDisabled, .userDeleted, .forgotten, .none,

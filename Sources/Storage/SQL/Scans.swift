@@ -65,7 +65,7 @@ struct ScanQueries: Sendable {
     /// The grants that ``expedite`` changes.
     static let isPassingRetry = """
         state = '\(GrantState.retrying.rawValue)' AND id > $4
-            AND reason NOT IN (\(GrantReason.unconfirmed.sqlList))
+            AND reason NOT IN (\(GrantReason.unconfirmedReasons.sqlList))
         """
     /// The grants that ``reschedule`` changes.
     static let isOfTheFuture = """

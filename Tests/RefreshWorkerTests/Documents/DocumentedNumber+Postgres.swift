@@ -40,12 +40,12 @@ extension DocumentedNumber {
             """
             for more than \(OldestTransaction.tolerableAge.spelled), or a million transactions
             """,
-            "the first \(FirstResponses.maximumGrants.asWord) grants that a worker tried since its start",
-            "the worker tries one in \(FirstResponses.retryInterval.spelled)",
-            "each start asks for \(FirstResponses.maximumGrants.asWord) more grants"
+            "the first \(CopySuspicion.maximumGrants.asWord) grants that a worker tried since its start",
+            "the worker tries one in \(CopySuspicion.retryInterval.spelled)",
+            "each start asks for \(CopySuspicion.maximumGrants.asWord) more grants"
         )
-        numbers.add("docs/guarantees.md", "stop after \(FirstResponses.maximumGrants.asWord) grants")
-        numbers.add("docs/status.md", "Google refused the first \(FirstResponses.maximumGrants.asWord) grants")
+        numbers.add("docs/guarantees.md", "stop after \(CopySuspicion.maximumGrants.asWord) grants")
+        numbers.add("docs/status.md", "Google refused the first \(CopySuspicion.maximumGrants.asWord) grants")
         return numbers
     }
 }

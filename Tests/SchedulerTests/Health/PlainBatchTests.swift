@@ -32,7 +32,7 @@ struct PlainBatchTests {
     ) -> [StoredDecision]? {
         var batches = PlainBatches()
         if let span { batches.healthWasRead(of: ["client"], at: instant - span) }
-        for (refresh, answer) in batch { refresh.read(RefreshResult(claim: refresh.claim, answer: answer)) }
+        for (refresh, answer) in batch { refresh.didRead(RefreshResult(claim: refresh.claim, answer: answer)) }
         return batches.decide(batch.map(\.0), by: RefreshRules(maxRate: 200), at: now, instant: instant)
     }
 

@@ -22,7 +22,7 @@ struct ResultCommitterTests {
         answer: RefreshResult.Answer? = nil
     ) throws -> Refresh {
         let refresh = Refresh(of: try Sample.grant(number), isForced: isForced, leaseEnd: time.sinceBoot)
-        refresh.read(RefreshResult(claim: refresh.claim, answer: answer ?? .failed(verdict, retryAfter: nil)))
+        refresh.didRead(RefreshResult(claim: refresh.claim, answer: answer ?? .failed(verdict, retryAfter: nil)))
         return refresh
     }
 
@@ -30,7 +30,7 @@ struct ResultCommitterTests {
     private func answered(_ number: Int64) throws -> Refresh {
         let refresh = Refresh(of: try Sample.grant(number), isForced: true, leaseEnd: time.sinceBoot)
         let parsed = ParsedRefreshResponse(verdict: .failed(.notJSON))
-        refresh.answer(
+        refresh.didReceive(
             ReceivedResponse(
                 response: .read(parsed),
                 request: SentRequest(token: Secret("token"), clientSecret: nil, sentAt: time.sinceBoot),

@@ -153,7 +153,7 @@ private struct FleetSimulation {
         while true {
             switch fixture.state.nextStep(of: &round, under: fixture.conditions) {
             case .claim(let ids, _, _):
-                let request = fixture.state.reserve(ids, dueBy: fixture.conditions.now).claim
+                let request = fixture.state.reserve(ids, dueBy: fixture.conditions.now).request
                 mostInFlight = max(mostInFlight, fixture.state.slots.count)
                 try call()
                 let refreshes = try fixture.claimed(request).sent

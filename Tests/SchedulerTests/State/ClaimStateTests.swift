@@ -23,7 +23,7 @@ struct ClaimStateTests {
     @Test("A claim without losses does not wake the loop that waits for it")
     func quiet() throws {
         var fixture = StateFixture()
-        let request = fixture.state.reserve([GrantID(rawValue: 1)], dueBy: nil).claim
+        let request = fixture.state.reserve([GrantID(rawValue: 1)], dueBy: nil).request
         let actions = try fixture.claimed(request)
         #expect(!actions.wakesLoop)
     }
@@ -105,7 +105,7 @@ struct ClaimStateTests {
     @Test("A grant that ended between its selection and its lease is not sent")
     func ended() throws {
         var fixture = StateFixture()
-        let request = fixture.state.reserve([GrantID(rawValue: 1)], dueBy: nil).claim
+        let request = fixture.state.reserve([GrantID(rawValue: 1)], dueBy: nil).request
         let grant = try fixture.leased(GrantID(rawValue: 1), state: .disconnected)
         let actions = fixture.state.claimed([grant], for: request, leasesEnd: fixture.conditions.instant).actions
         #expect(actions.sent.isEmpty && actions.released == [1])
@@ -115,7 +115,7 @@ struct ClaimStateTests {
     func seen() throws {
         var fixture = StateFixture()
         let seen = try Sample.grant(1, lastAttemptAt: fixture.conditions.now + .seconds(-60))
-        let request = fixture.state.reserve([seen.id], dueBy: nil, seen: seen).claim
+        let request = fixture.state.reserve([seen.id], dueBy: nil, seen: seen).request
         let actions = try fixture.claimed(request)
         #expect(actions.sent.isEmpty && actions.released == [1])
         let end = actions.compactMap { if case .release(_, let end) = $0 { end } else { nil } }
@@ -152,7 +152,7 @@ struct ClaimStateTests {
     @Test("After a failure that may concern one row, each grant is claimed alone, and only that one is given up")
     func oneRow() throws {
         var fixture = StateFixture()
-        let request = fixture.state.reserve([1, 2].map { GrantID(rawValue: $0) }, dueBy: nil).claim
+        let request = fixture.state.reserve([1, 2].map { GrantID(rawValue: $0) }, dueBy: nil).request
         let instant = fixture.conditions.instant
         let requests = fixture.state.claimFailed(request, concernsOneRow: true, at: instant, jitter: 0)
         #expect(requests.map { $0.ids.map(\.rawValue) } == [[1], [2]])

@@ -124,7 +124,7 @@ struct DispatchStateTests {
         #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).isEnd)
 
         let first = try fixture.nextToProbe()
-        let elsewhere = fixture.state.reserve([first], dueBy: nil).claim
+        let elsewhere = fixture.state.reserve([first], dueBy: nil).request
         _ = fixture.state.claimed([], for: elsewhere, leasesEnd: fixture.conditions.instant)
         #expect(!fixture.state.isProbe(first))
         let second = try fixture.nextToProbe()

@@ -54,7 +54,7 @@ struct StateFixture {
     mutating func beginClaim() throws -> ClaimRequest {
         let step = firstStep()
         let ids = try #require(step.claimed)
-        return state.reserve(ids.map { GrantID(rawValue: $0) }, dueBy: conditions.now).claim
+        return state.reserve(ids.map { GrantID(rawValue: $0) }, dueBy: conditions.now).request
     }
 
     /// Reports the arrival of a page of the client's part of the due index.
@@ -76,7 +76,7 @@ struct StateFixture {
     /// Puts grants in flight; returns their refreshes.
     mutating func send(_ numbers: ClosedRange<Int64>) throws -> [Refresh] {
         let ids = numbers.map { GrantID(rawValue: $0) }
-        let request = state.reserve(ids, dueBy: conditions.now).claim
+        let request = state.reserve(ids, dueBy: conditions.now).request
         return try claimed(request).sent
     }
 
@@ -99,12 +99,12 @@ struct StateFixture {
         latency: Duration = .milliseconds(100)
     ) throws -> [EngineAction] {
         for (index, refresh) in refreshes.enumerated() {
-            refresh.read(RefreshResult(claim: refresh.claim, answer: try Sample.granted(), latency: latency))
+            refresh.didRead(RefreshResult(claim: refresh.claim, answer: try Sample.granted(), latency: latency))
             let grant = try Sample.grant(refresh.grant.id.rawValue, dueAt: conditions.now + span)
             var decision = RefreshDecision(outcome: .refreshed, grant: grant, health: health)
             decision.effect.endsOutage = endsOutage
             decision.effect.breakerChange = endsOutage ? .closed : nil
-            refresh.store(StoredDecision(decision, isPlain: index < plain))
+            refresh.didStore(StoredDecision(decision, isPlain: index < plain))
         }
         return state.finished(refreshes, at: conditions)
     }
@@ -113,8 +113,8 @@ struct StateFixture {
     mutating func withhold(_ refreshes: [Refresh]) -> [EngineAction] {
         let answer = RefreshResult.Answer.failed(.notSent(code: "cancelled"), retryAfter: nil)
         for refresh in refreshes {
-            refresh.read(RefreshResult(claim: refresh.claim, answer: answer))
-            refresh.end()
+            refresh.didRead(RefreshResult(claim: refresh.claim, answer: answer))
+            refresh.didEnd()
         }
         return state.finished(refreshes, at: conditions)
     }

@@ -42,7 +42,7 @@ final class KeyRingMonitor: Sendable {
         }
         // Secrets that this process has sealed might still wait to be stored.
         let keepsSealingKey = candidate.keyIDs.contains(ring.current.sealingKeyID)
-        let fit = try await compareWithList(candidate, mayCount: keepsSealingKey && (!wasRefused || isTimeToCount()))
+        let fit = try await compareWithList(candidate, mayCount: keepsSealingKey && (!wasRefused || takeTurnToCount()))
         guard case .fits = fit else {
             ring.rejection =
                 "\(sentence(fit)). The worker continues with the keys in memory; correct the file before you restart it"
@@ -59,7 +59,7 @@ final class KeyRingMonitor: Sendable {
         let current = ring.current
         let (isFirst, hasFitted) = state.withLock { ($0.fitting == nil, $0.fitting?.isSame(as: current) ?? false) }
         guard !hasFitted || ring.standbyReason != nil else { return nil }
-        var fit = try await compareWithList(current, mayCount: isFirst || isTimeToCount())
+        var fit = try await compareWithList(current, mayCount: isFirst || takeTurnToCount())
         if fit == .fits {
             try await store.recordKey(current.sealingKeyID, of: current)
             fit = try await store.fit(of: current)
@@ -105,7 +105,7 @@ final class KeyRingMonitor: Sendable {
         return try await store.fit(of: ring)
     }
 
-    private func isTimeToCount() -> Bool {
+    private func takeTurnToCount() -> Bool {
         state.withLock { state in
             state.reportsUntilCount -= 1
             guard state.reportsUntilCount < 0 else { return false }

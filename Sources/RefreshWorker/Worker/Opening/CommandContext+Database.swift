@@ -11,7 +11,7 @@ extension CommandContext {
         guard let store else {
             preconditionFailure("a database that can be created is never missing")
         }
-        return try await usable(store, for: .changing)
+        return try await checkAndRecover(store, for: .changing)
     }
 
     /// Opens the database for a command that needs an existing one and must not create it.
@@ -25,7 +25,7 @@ extension CommandContext {
     func openStoreIfThere(for use: DatabaseAccess) async throws -> (any Store)? {
         let database = configuration.database
         guard let store = try await open(database, time: time, makesTables: false, for: use) else { return nil }
-        return try await usable(store, for: use)
+        return try await checkAndRecover(store, for: use)
     }
 
     /// Opens the database, or returns `nil` if a dry run would have to create it.
@@ -92,8 +92,9 @@ extension CommandContext {
         }
     }
 
-    /// Refuses an incomplete database, and any use but reading of one that was moved elsewhere.
-    private func usable(_ store: any Store, for use: DatabaseAccess) async throws -> any Store {
+    /// Refuses an incomplete database, and any use but reading of one that was moved elsewhere. Then stores the results
+    /// of its spill files.
+    private func checkAndRecover(_ store: any Store, for use: DatabaseAccess) async throws -> any Store {
         let location = configuration.database
         do {
             if try await store.isReceiving { throw CommandError(unfinished: location) }

@@ -92,7 +92,7 @@ struct SpillRecovery {
     func recover(_ path: String, into store: any Store, with vault: TokenVault) async throws -> RecoveredFile? {
         let content: SpillFormat.Content
         do {
-            guard let file = try SpillFile.openIfThere(path), try await hasLocked(file), file.isInPlace else {
+            guard let file = try SpillFile.openIfThere(path), try await lock(file), file.isInPlace else {
                 return nil
             }
             guard let bytes = try file.read(limit: SpillFormat.maximumSize) else {
@@ -156,7 +156,7 @@ struct SpillRecovery {
         return recovered
     }
 
-    private func hasLocked(_ file: SpillFile) async throws -> Bool {
+    private func lock(_ file: SpillFile) async throws -> Bool {
         let end = context.time.sinceBoot + Self.lockTimeout
         while try !file.tryLock() {
             guard context.time.sinceBoot < end else { return false }

@@ -8,7 +8,7 @@ final class LoopHeartbeats: Sendable {
     enum Loop: String, CaseIterable, Hashable, Sendable {
         /// Reads the grants that are due.
         case scan
-        /// Commits results.
+        /// Reports to the other workers through the store.
         case store
         /// Drives the requests in flight.
         case http

@@ -73,7 +73,7 @@ package final class CodeExchanges: Sendable {
         exchange: @escaping @Sendable () async -> Outcome
     ) async throws -> ConnectedGrant {
         let outcome = try begin(key, ofUser: userID, account: account, exchange: exchange)
-        guard await hasEnded(key) else { throw AppError.stillConnecting }
+        guard await waitForEnd(of: key) else { throw AppError.stillConnecting }
         switch await outcome.value {
         case .stored(let connection): return connection
         case .refused(let error): throw error
@@ -108,7 +108,7 @@ package final class CodeExchanges: Sendable {
     }
 
     /// Waits for the end of an exchange. It returns `false` if that takes too long, or if the worker stops before.
-    private func hasEnded(_ key: CodeKey) async -> Bool {
+    private func waitForEnd(of key: CodeKey) async -> Bool {
         let number = list.withLock { $0.nextNumber() }
         // Nothing of a request that no longer waits stays behind: an exchange can last as long as the store fails.
         defer { list.withLock { $0.removeWaiter(number: number) }?.limit.cancel() }

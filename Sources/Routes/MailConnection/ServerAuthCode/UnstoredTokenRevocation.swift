@@ -25,7 +25,7 @@ struct UnstoredTokenRevocation: Sendable {
         var pause = Self.firstPause
         for attempt in 1...Self.maximumAttempts {
             do {
-                if try await isSettled(token, ofAccount: account) { return }
+                if try await settle(token, ofAccount: account) { return }
             } catch {
                 // The store might answer the next attempt.
                 dependencies.engine.reportStoreFailure(error, waiting: 0)
@@ -45,7 +45,7 @@ struct UnstoredTokenRevocation: Sendable {
     }
 
     /// Tries to revoke a token, and returns `true` if it is done, or must not be done.
-    private func isSettled(_ token: Secret, ofAccount account: String) async throws -> Bool {
+    private func settle(_ token: Secret, ofAccount account: String) async throws -> Bool {
         // Google ends every token of the account: also one that is not stored yet.
         if exchanges.holdsTokens(ofAccount: account) { return true }
         let (clientID, store) = (clientID, dependencies.store)

@@ -61,7 +61,7 @@ extension RefreshEngine {
         let answer: RefreshResult.Answer
         do {
             let (id, now) = (refresh.grant.id, time.now)
-            if try await store.transact({ try GrantDisconnection.endIfShared(id, in: $0, at: now) }) {
+            if try await store.transact({ try GrantDisconnection.mustRevoke(id, in: $0, at: now) }) {
                 return await dispatcher.revoke(refresh)
             }
             answer = .failed(.notSent(code: "connected_again"), retryAfter: nil)

@@ -7,7 +7,7 @@ import Storage
 /// worker on a copy sends refresh tokens that the workers on the other one have replaced, and a strict server then ends
 /// these grants. The only sign is that proven grants get `invalid_grant` from the first one on. So a worker begins with
 /// few requests, and holds the client if all of them are refused.
-struct FirstResponses: Sendable {
+struct CopySuspicion: Sendable {
     /// The number of requests before the first success, and of refused grants that hold the client.
     static let maximumGrants = 10
     /// The interval at which one grant is tried while the client is held.
@@ -36,7 +36,7 @@ struct FirstResponses: Sendable {
 
     /// Records a success, and returns `true` if it ends a hold.
     mutating func succeed() -> Bool {
-        defer { self = FirstResponses(hasSucceeded: true) }
+        defer { self = CopySuspicion(hasSucceeded: true) }
         return nextTry != nil
     }
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Scheduler
 
 @Suite("The first answers after the start of a worker", .timeLimit(.minutes(10)))
-struct FirstResponsesTests {
+struct CopySuspicionTests {
     @Test("If the first ten grants are refused, only one in five minutes is tried until one succeeds")
     func copiedDatabase() async throws {
         let fixture = try EngineFixture(seed: 70, rotates: true)
