@@ -68,10 +68,13 @@ package struct ClientHealth: Hashable, Sendable {
     /// The kinds of answers without a token that came last.
     var failures: [ClientFailure] = []
 
-    /// `true` if a wave was seen since this time, and is not over.
-    func hasUnendedWave(since first: Timestamp) -> Bool {
+    /// `true` if there was a wave since this first refusal, or shortly before it, and it is not over.
+    ///
+    /// Shortly before, because the rate counts ten minutes: one more grant that is refused later, while all others are
+    /// in doubt, does not make a wave again.
+    func hasUnendedWave(around first: Timestamp) -> Bool {
         guard let lastWave else { return false }
-        return lastWave.lastRefusalAt >= first && !lastWave.isOver
+        return lastWave.lastRefusalAt >= first - RefreshRules.maximumDoubt && !lastWave.isOver
     }
 
     /// Evaluates the recorded refusals. `uncounted` is 1 for one that is not among them.
@@ -180,7 +183,7 @@ extension ClientHealth {
             return UnconfirmedEnd(grant: id, at: at)
         }
         unconfirmedEnds = ends.suffix(Self.maximumUnconfirmedEnds)
-        if let lastRefusalAt = body["wave_at"]?.timestamp {
+        if let lastRefusalAt = body["unended_wave_at"]?.timestamp {
             lastWave = Wave(lastRefusalAt: lastRefusalAt, recoveries: body["wave_recoveries"]?.boundedCount ?? 0)
         }
         provenSuccessAt = body["proven_success_at"]?.timestamp
@@ -213,7 +216,7 @@ extension ClientHealth {
             }
         }
         if let lastWave {
-            line.field("wave_at", lastWave.lastRefusalAt.milliseconds)
+            line.field("unended_wave_at", lastWave.lastRefusalAt.milliseconds)
             line.field("wave_recoveries", lastWave.recoveries)
         }
         if let provenSuccessAt { line.field("proven_success_at", provenSuccessAt.milliseconds) }

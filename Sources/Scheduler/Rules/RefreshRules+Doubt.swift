@@ -15,7 +15,7 @@ extension RefreshRules {
     static let confirmationTimes: [Duration] = [firstConfirmationAfter, .seconds(900), .seconds(1_800), maximumDoubt]
     /// The longest doubt about a refusal: a user who left shows as connected no longer than that. These 50 minutes have
     /// nothing to do with the period of ``DuePolicy``, which is as long for Google's tokens.
-    static let maximumDoubt: Duration = .seconds(3_000)
+    static let maximumDoubt = Grant.maximumDoubt
 
     /// Ends or suspends the grant, unless the client gets more refusals than usual and this one is not confirmed yet.
     func decideRefusal(

@@ -84,7 +84,8 @@ extension RefreshRules {
     /// grants do: it shows as disconnected already.
     private func suspect(_ stored: DecisionContext, isUnderstood: Bool) -> RefreshDecision {
         var decision = retry(.clientMismatchUnconfirmed, isUnderstood: isUnderstood, in: stored)
-        if stored.grant.state != .suspended { decision.grant?.suspect(since: stored.now) }
+        let isStillInDoubt = decision.grant?.isInDoubt ?? false
+        if stored.grant.state != .suspended, !isStillInDoubt { decision.grant?.suspect(since: stored.now) }
         return decision
     }
 }

@@ -16,7 +16,13 @@ extension RefreshRules {
         var grant = context.grant
         if grant.state == .suspended {
             // A failed probe brings no news: the grant stays suspended and shows as disconnected.
-            grant.postpone(until: now + max(BackOff.slowRetryInterval, notBefore ?? .zero), at: now)
+            let wait = grant.isInDoubt ? backOff.maximum : BackOff.slowRetryInterval
+            grant.postpone(until: now + max(wait, notBefore ?? .zero), at: now)
+            return RefreshDecision(outcome: .retrying, grant: grant, health: context.health)
+        }
+        if let confirmation = grant.pendingConfirmation(at: now) {
+            // A caller asked early. The failure neither confirms the doubt nor lets it begin anew.
+            grant.postpone(until: confirmation, at: now)
             return RefreshDecision(outcome: .retrying, grant: grant, health: context.health)
         }
         let delay = backOffDelay(in: context, isUnderstood: isUnderstood)

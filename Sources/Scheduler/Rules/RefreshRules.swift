@@ -138,7 +138,9 @@ package struct RefreshRules: Sendable {
         context.health.provenSuccessAt = now
         context.health.provenClientSecret = context.result.clientSecret
         context.health.clientErrors = ConsecutiveClientErrors()
-        if context.grant.isInDoubt { context.health.lastWave?.recordRecovery() }
+        let isConfirmation = context.grant.isInDoubt && context.grant.pendingConfirmation(at: now) == nil
+        // Attempts that callers cause do not count: their refusals do not either.
+        if isConfirmation, context.grant.isProven { context.health.lastWave?.recordRecovery() }
         let isQuick = DuePolicy.isQuick(tokens.accessToken, afterSuccessAt: context.grant.lastSuccessAt, at: now)
         if context.wasDisabledInFlight {
             // An answer from before the account was disabled does not lift that.

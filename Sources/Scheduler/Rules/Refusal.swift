@@ -62,13 +62,15 @@ struct Refusal {
             recalls = []
         case .wave:
             recalls = health.takeUnconfirmedEnds(at: now)
-            // First refusals show that the fault goes on, whoever has worked again before.
-            if !isRepeated { health.lastWave = ClientHealth.Wave(lastRefusalAt: now) }
+            // First refusals of proven grants show that the fault goes on, whoever has worked again before. A worker of
+            // an earlier version can have dropped the wave.
+            let isNew = !isRepeated && grant.isProven
+            if isNew || health.lastWave == nil { health.lastWave = ClientHealth.Wave(lastRefusalAt: now) }
         }
-        let isConfirmation = isRepeated && grant.pendingConfirmation(at: now) == nil
-        if isConfirmation { health.lastWave?.recordRefusal() }
         // By the health as it was before this refusal.
-        isOfUnendedWave = isRepeated && context.health.hasUnendedWave(since: firstAt)
+        isOfUnendedWave = isRepeated && health.hasUnendedWave(around: firstAt)
+        let isConfirmation = isRepeated && grant.pendingConfirmation(at: now) == nil
+        if isConfirmation, grant.isProven { health.lastWave?.recordRefusal() }
         self.health = health
     }
 

@@ -1,6 +1,9 @@
 package import Base
 
 extension Grant {
+    /// How long a refusal can be in doubt (`RefreshRules+Doubt.swift`).
+    package static let maximumDoubt: Duration = .seconds(3_000)
+
     /// `true` if a refusal is in doubt: a refresh at the due time is its confirmation.
     package var isInDoubt: Bool {
         if GrantReason.inDoubt.contains(reason) { return true }
@@ -13,7 +16,8 @@ extension Grant {
 
     /// The time of the confirmation that the grant waits for, or `nil` if it is not in doubt or the time has come.
     package func pendingConfirmation(at now: Timestamp) -> Timestamp? {
-        guard isInDoubt, let dueAt, dueAt > now else { return nil }
+        // A time further ahead was stored before the clock was set back.
+        guard isInDoubt, let dueAt, dueAt > now, dueAt <= now + Self.maximumDoubt else { return nil }
         return dueAt
     }
 }

@@ -110,12 +110,12 @@ struct WaveTests {
     }
 
     /// Grants that the wave has put in doubt work again, and its refusals are forgotten.
-    private func endWave(_ fixture: inout RulesFixture, recoveries: Int64 = 3) throws {
+    private func endWave(_ fixture: inout RulesFixture, recoveries: Int64 = 3, forgets: Bool = true) throws {
         for number in 0..<recoveries {
             var grant = try Sample.grant(1000 + number, state: .retrying, reason: .invalidGrantUnconfirmed)
             _ = fixture.decide(try Sample.granted(at: fixture.now), on: &grant)
         }
-        fixture.forgetRefusals()
+        if forgets { fixture.forgetRefusals() }
     }
 
     @Test("that always refuses the same grants is confirmed for 50 minutes, although others work")
@@ -150,6 +150,55 @@ struct WaveTests {
         try endWave(&fixture)
         #expect(fixture.refuse(.invalidGrant, on: &grants[0]).outcome == .disconnected, "it has left")
         #expect(fixture.refuse(.invalidGrant, on: &grants[1]).outcome == .held, "three more must work first")
+    }
+
+    @Test("goes on whatever tokens a stranger brings, and whoever asks early")
+    func strangers() throws {
+        var fixture = RulesFixture()
+        var grants = try (1...20).map { try Sample.grant($0) }
+        for index in grants.indices { _ = fixture.refuse(.invalidGrant, on: &grants[index]) }
+        fixture.advance(by: .seconds(300))
+        try endWave(&fixture, forgets: false)
+        let recoveries = fixture.health.lastWave?.recoveries
+        var dead = try Sample.grant(500, isProven: false)
+        #expect(fixture.refuse(.invalidGrant, on: &dead).outcome == .held)
+        fixture.advance(by: .seconds(300))
+        #expect(fixture.refuse(.invalidGrant, on: &dead).outcome == .held)
+        #expect(fixture.health.lastWave?.recoveries == recoveries, "a dead token of a stranger changes nothing")
+        var asked = try Sample.grant(600, state: .retrying, reason: .invalidGrantUnconfirmed)
+        asked.reschedule(to: fixture.now + .seconds(60))
+        _ = fixture.decide(try Sample.granted(at: fixture.now), on: &asked)
+        #expect(fixture.health.lastWave?.recoveries == recoveries, "a caller's success is no confirmation")
+    }
+
+    @Test("is remembered after a worker of another version has dropped it")
+    func droppedWave() throws {
+        var fixture = RulesFixture()
+        var grants = try (1...20).map { try Sample.grant($0) }
+        for index in grants.indices { _ = fixture.refuse(.invalidGrant, on: &grants[index]) }
+        fixture.health.lastWave = nil
+        fixture.advance(by: .seconds(300))
+        for index in grants.indices { _ = fixture.refuse(.invalidGrant, on: &grants[index]) }
+        fixture.advance(by: .seconds(600))
+        let held = grants.indices.filter { grants[$0].isInDoubt }
+        #expect(held.count >= 18)
+        for index in held { #expect(fixture.refuse(.invalidGrant, on: &grants[index]).outcome == .held) }
+    }
+
+    @Test("keeps its doubt when a caller's early attempt fails in another way")
+    func earlyFailure() throws {
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
+        var grant = try Sample.grant()
+        _ = fixture.refuse(.invalidGrant, on: &grant)
+        let failures: [RefreshFailure] = [
+            .endpointFault(code: "http_503"), .clientOrForeignToken(code: "invalid_request"),
+        ]
+        for failure in failures {
+            fixture.advance(by: .seconds(60))
+            #expect(fixture.refuse(failure, on: &grant).outcome == .retrying)
+            #expect(grant.isInDoubt && grant.suspectedSince == start && grant.dueAt == start + .seconds(300))
+        }
     }
 
     @Test("The answer that shows it recalls the grants that were ended, and is held itself", arguments: refusals)

@@ -16,6 +16,8 @@ private struct Fleet {
     var breakerOpenings = 0
     /// The longest time that a grant waited beyond its due time because the breaker was open.
     var maximumWait: Duration = .zero
+    /// How often callers ask for the token of each grant in doubt, or `nil` for never.
+    var callersAskEvery: Duration?
 
     init(_ count: Int, seed: UInt64) throws {
         random = SeededRandom(seed: seed)
@@ -44,27 +46,39 @@ private struct Fleet {
             while let entry = deadlines.popDue(at: fixture.now) { changed.append(Int(entry.key)) }
             for place in changed.sorted() where grants[place].dueAt.map({ $0 <= fixture.now }) ?? false {
                 guard mayAsk(place) else { continue }
-                let decision: RefreshDecision
-                if let verdict = answer(place, fixture.now, random.nextUnit()) {
-                    decision = fixture.refuse(verdict, on: &grants[place])
-                } else {
-                    decision = fixture.decide(try Sample.granted(at: fixture.now), on: &grants[place])
-                    // The next period.
-                    grants[place].reschedule(to: fixture.now + .seconds(3000))
-                }
-                if case .opened = decision.effect.breakerChange { breakerOpenings += 1 }
-                if [.disconnected, .reauthRequired, .suspended].contains(decision.outcome) {
-                    ended[place] = fixture.now
-                }
-                for id in decision.recalls {
-                    let called = Int(id.rawValue >> 20)
-                    _ = grants[called].recall(confirmAt: fixture.now + .seconds(300), at: fixture.now)
-                    ended[called] = nil
-                    changed.append(called)
+                changed += try ask(place, answer: answer)
+            }
+            let elapsed = (fixture.now - start).wholeMilliseconds
+            if let callersAskEvery, elapsed % callersAskEvery.wholeMilliseconds == 0 {
+                for place in grants.indices where grants[place].isInDoubt {
+                    changed += try ask(place, answer: answer) + [place]
                 }
             }
             fixture.advance(by: Self.step)
         }
+    }
+
+    /// Refreshes a grant, and returns the grants that were recalled.
+    private mutating func ask(
+        _ place: Int,
+        answer: (Int, Timestamp, Double) -> RefreshFailure?
+    ) throws -> [Int] {
+        let decision: RefreshDecision
+        if let verdict = answer(place, fixture.now, random.nextUnit()) {
+            decision = fixture.refuse(verdict, on: &grants[place])
+        } else {
+            decision = fixture.decide(try Sample.granted(at: fixture.now), on: &grants[place])
+            // The next period.
+            grants[place].reschedule(to: fixture.now + .seconds(3000))
+        }
+        if case .opened = decision.effect.breakerChange { breakerOpenings += 1 }
+        if [.disconnected, .reauthRequired, .suspended].contains(decision.outcome) { ended[place] = fixture.now }
+        let recalled = decision.recalls.map { Int($0.rawValue >> 20) }
+        for place in recalled {
+            _ = grants[place].recall(confirmAt: fixture.now + .seconds(300), at: fixture.now)
+            ended[place] = nil
+        }
+        return recalled
     }
 
     private mutating func mayAsk(_ place: Int) -> Bool {
@@ -127,6 +141,29 @@ struct DoubtTests {
         for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.fixture.now) }
         try fleet.run(for: .seconds(2700)) { _, _, draw in draw < refused ? .invalidGrant : nil }
         #expect(fleet.ended.count <= max(2, count / 20), "\(fleet.ended.count) of \(count)")
+    }
+
+    @Test("Neither do callers who ask for a token every minute", arguments: [100, 400], [0.8, 0.9, 0.95])
+    func chanceRecoveriesOfCallers(count: Int, refused: Double) throws {
+        var fleet = try Fleet(count, seed: UInt64(count) + UInt64(refused * 100))
+        try fleet.run(for: .seconds(8 * 3600)) { _, _, _ in nil }
+        for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.fixture.now) }
+        fleet.callersAskEvery = .seconds(60)
+        try fleet.run(for: .seconds(2700)) { _, _, draw in draw < refused ? .invalidGrant : nil }
+        #expect(fleet.ended.count <= 2, "\(fleet.ended.count) of \(count)")
+    }
+
+    @Test("A grant that is refused late in a wave is of the wave, although too few are to make one")
+    func stragglers() throws {
+        var fleet = try Fleet(100, seed: 7)
+        try fleet.run(for: .seconds(8 * 3600)) { _, _, _ in nil }
+        let began = fleet.fixture.now
+        for place in fleet.grants.indices {
+            let minute = [3: 12, 33: 17, 66: 24, 99: 29][place] ?? 0
+            fleet.grants[place].reschedule(to: began + .seconds(60 * minute))
+        }
+        try fleet.run(for: .seconds(48 * 60)) { _, _, _ in .invalidGrant }
+        #expect(fleet.ended.isEmpty, "\(fleet.ended)")
     }
 
     /// After an outage, or where tokens live for minutes, all grants are refused within one window of the rate. Then no

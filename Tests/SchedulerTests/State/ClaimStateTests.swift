@@ -11,7 +11,7 @@ struct ClaimStateTests {
     func claimed() throws {
         var fixture = StateFixture()
         let request = fixture.state.reserve([1, 2, 3].map { GrantID(rawValue: $0) }, dueBy: fixture.conditions.now)
-            .claim
+            .request
         let grants = try [1, 3].map { try fixture.leased(GrantID(rawValue: $0)) }
         let (lost, actions) = fixture.state.claimed(grants, for: request, leasesEnd: fixture.conditions.instant)
         #expect(actions.sent.map(\.grant.id.rawValue) == [1, 3])
