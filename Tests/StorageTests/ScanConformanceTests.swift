@@ -200,7 +200,7 @@ struct ScanConformanceTests {
     )
     func triedByClockAhead(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
-            let ahead = start + .seconds(3600)
+            let ahead = start + .seconds(600)
             var tried: [Grant] = []
             let reasons: [(Int64, GrantReason)] = [
                 (1, GrantReason(rawValue: "http_503")), (2, .invalidGrantUnconfirmed), (3, .refusalUnconfirmed),
@@ -214,6 +214,19 @@ struct ScanConformanceTests {
             #expect(try await store.rescheduleGrantsStoredAfter(start) == 1)
             #expect(try await store.grant(tried[0].id)?.dueAt == start)
             for grant in tried.dropFirst() { #expect(try await store.grant(grant.id) == grant) }
+        }
+    }
+
+    @Test("A confirmation that a clock far ahead stored is due within a minute", arguments: StoreKind.allCases)
+    func confirmationByClockFarAhead(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let weekAhead = start + .seconds(604_800)
+            var inDoubt = try Sample.grant(1)
+            _ = inDoubt.retry(reason: .invalidGrantUnconfirmed, dueAt: weekAhead + .seconds(300), at: weekAhead)
+            inDoubt.suspect(since: weekAhead)
+            try await store.add([inDoubt])
+            #expect(try await store.rescheduleGrantsStoredAfter(start) == 1)
+            #expect(try await store.grant(inDoubt.id)?.dueAt == start)
         }
     }
 

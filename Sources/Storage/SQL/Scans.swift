@@ -68,9 +68,15 @@ struct ScanQueries: Sendable {
             AND reason NOT IN (\(GrantReason.unconfirmedReasons.sqlList))
         """
     /// The grants that ``reschedule`` changes.
+    ///
+    /// A confirmation that a refusal waits for does not come earlier, unless it is further away than the longest doubt.
+    /// Example: a clock was a week ahead. Without this, the grant would not be refreshed for a week.
     static let isOfTheFuture = """
-        id > $2 AND id <= $3 AND due_at IS NOT NULL AND reason NOT IN (\(GrantReason.inDoubt.sqlList))
-            AND (access_obtained_at > $1 OR last_attempt_at > $1)
+        id > $2 AND id <= $3 AND due_at IS NOT NULL AND (access_obtained_at > $1 OR last_attempt_at > $1)
+            AND (
+                reason NOT IN (\(GrantReason.inDoubt.sqlList))
+                OR due_at > $1 + \(Grant.maximumDoubt.wholeMilliseconds)
+            )
         """
 }
 
