@@ -16,58 +16,95 @@ extension RefreshEngine {
         minimumLife: Duration = .zero,
         insteadOf rejected: Secret? = nil
     ) async throws -> VendedToken {
-        let end = time.sinceBoot + Self.callerTimeout
+        let request = VendRequest(
+            minimumLife: minimumLife,
+            rejected: rejected,
+            end: time.sinceBoot + Self.callerTimeout
+        )
         var isAfterRefresh = false
-        var reason = VendReason.timeout.rawValue
-        while time.sinceBoot < end {
+        var lastReason = VendReason.timeout.rawValue
+        while time.sinceBoot < request.end {
             let grant = try await storedGrant(of: userID)
-            // After a refresh any live token is the best available, even if more life was asked for than Google gives.
-            let decision =
-                isAfterRefresh
-                ? VendDecision.make(for: grant, minimumLife: .zero, at: time.now)
-                : try firstDecision(for: grant, minimumLife: minimumLife, insteadOf: rejected)
-            switch decision {
-            case .serve:
-                // The token endpoint can return the rejected token again.
-                try refuse(rejected, from: grant, reason: VendReason.tokenNotReplaced.rawValue)
-                return try VendedToken(of: grant, vault: dispatcher.vault, isFresh: isAfterRefresh)
-            case .refuse: throw VendingError.refused(grant)
-            case .wait(let span): throw VendingError.tooSoon(wait: span)
-            case .refresh: break
-            }
+            if let token = try storedToken(of: grant, for: request, isAfterRefresh: isAfterRefresh) { return token }
             if let reason = reasonNotToRefresh(grant) {
                 return try serveOldToken(of: grant, insteadOf: rejected, reason: reason)
             }
-            switch await refreshForCaller(grant, until: end).value {
-            case .committed(let result, let stored):
-                let decision = stored.decision
-                if case .unreadable(let error) = result.answer { throw VendingError.unreadable(error) }
-                if decision.isRefreshed { isAfterRefresh = true }
-                // A grant that was refreshed, has changed or has ended is decided about again.
-                guard let failed = decision.grantThatFailed else { continue }
-                return try serveOldToken(of: failed, insteadOf: rejected, reason: failed.code(after: result))
-            case .handledElsewhere:
-                reason = VendReason.claimedElsewhere.rawValue
-                guard let current = try await waitForOtherWorker(grant, until: end) else { continue }
-                if current.accessToken != grant.accessToken { isAfterRefresh = true }
-                guard current.failures <= grant.failures else {
-                    return try serveOldToken(of: current, insteadOf: rejected, reason: current.reason.rawValue)
-                }
-            case .refused(let reason): return try serveOldToken(of: grant, insteadOf: rejected, reason: reason.rawValue)
-            case .abandoned, .deferred:
-                return try serveOldToken(of: grant, insteadOf: rejected, reason: VendReason.notSent.rawValue)
+            switch try await refresh(grant, for: request) {
+            case .refreshed: isAfterRefresh = true
+            case .changed: break
+            case .handledElsewhere: lastReason = VendReason.claimedElsewhere.rawValue
+            case .refreshedElsewhere:
+                isAfterRefresh = true
+                lastReason = VendReason.claimedElsewhere.rawValue
+            case .failed(let grant, let reason):
+                return try serveOldToken(of: grant, insteadOf: rejected, reason: reason)
             }
         }
-        return try serveOldToken(of: try await storedGrant(of: userID), insteadOf: rejected, reason: reason)
+        return try serveOldToken(of: try await storedGrant(of: userID), insteadOf: rejected, reason: lastReason)
     }
 
-    private func firstDecision(
-        for grant: Grant,
-        minimumLife: Duration,
-        insteadOf rejected: Secret?
-    ) throws(VendingError) -> VendDecision {
-        guard let rejected else { return VendDecision.make(for: grant, minimumLife: minimumLife, at: time.now) }
-        return VendDecision.make(for: grant, storesRejectedToken: try stores(rejected, in: grant), at: time.now)
+    /// What a caller asks for.
+    private struct VendRequest {
+        let minimumLife: Duration
+        /// The token that Google has refused.
+        let rejected: Secret?
+        let end: BootInstant
+    }
+
+    /// What a refresh for a caller has led to. After all but ``failed(_:reason:)`` the stored grant is read again.
+    private enum RefreshForCaller {
+        case refreshed
+        /// The grant was changed, or has ended.
+        case changed
+        case handledElsewhere
+        case refreshedElsewhere
+        case failed(Grant, reason: String)
+    }
+
+    /// Returns the stored token if it is good enough, or `nil` if a refresh is necessary.
+    private func storedToken(
+        of grant: Grant,
+        for request: VendRequest,
+        isAfterRefresh: Bool
+    ) throws -> VendedToken? {
+        let decision: VendDecision
+        if isAfterRefresh {
+            // Any live token is the best available, even if more life was asked for than Google gives.
+            decision = .make(for: grant, minimumLife: .zero, at: time.now)
+        } else if let rejected = request.rejected {
+            decision = .make(for: grant, storesRejectedToken: try stores(rejected, in: grant), at: time.now)
+        } else {
+            decision = .make(for: grant, minimumLife: request.minimumLife, at: time.now)
+        }
+        switch decision {
+        case .serve:
+            // The token endpoint can return the rejected token again.
+            try refuse(request.rejected, from: grant, reason: VendReason.tokenNotReplaced.rawValue)
+            return try VendedToken(of: grant, vault: dispatcher.vault, isFresh: isAfterRefresh)
+        case .refuse: throw VendingError.refused(grant)
+        case .wait(let span): throw VendingError.tooSoon(wait: span)
+        case .refresh: return nil
+        }
+    }
+
+    /// Refreshes the grant, or waits while another worker does.
+    private func refresh(_ grant: Grant, for request: VendRequest) async throws -> RefreshForCaller {
+        switch await refreshForCaller(grant, until: request.end).value {
+        case .committed(let result, let stored):
+            if case .unreadable(let error) = result.answer { throw VendingError.unreadable(error) }
+            if let failed = stored.decision.grantThatFailed {
+                return .failed(failed, reason: failed.code(after: result))
+            }
+            return stored.decision.isRefreshed ? .refreshed : .changed
+        case .handledElsewhere:
+            guard let current = try await waitForOtherWorker(grant, until: request.end) else {
+                return .handledElsewhere
+            }
+            if current.failures > grant.failures { return .failed(current, reason: current.reason.rawValue) }
+            return current.accessToken == grant.accessToken ? .handledElsewhere : .refreshedElsewhere
+        case .refused(let reason): return .failed(grant, reason: reason.rawValue)
+        case .abandoned, .deferred: return .failed(grant, reason: VendReason.notSent.rawValue)
+        }
     }
 
     private func storedGrant(of userID: String) async throws -> Grant {
@@ -117,13 +154,13 @@ extension RefreshEngine {
         Task {
             do {
                 if let reason = try await reasonNotToSend(toRefreshing: grant, until: end) {
-                    execute(state.ended(request.ids, as: .refused(reason)))
+                    execute(state.freeSlots(of: request.ids, as: .refused(reason)))
                 } else {
                     _ = await claim(request)
                 }
             } catch {
                 reportStoreFailure(error, waiting: 1)
-                execute(state.ended(request.ids, as: .abandoned))
+                execute(state.freeSlots(of: request.ids, as: .abandoned))
             }
         }
         return completion
@@ -175,16 +212,5 @@ extension Grant {
     /// code would say too much.
     fileprivate func code(after result: RefreshResult) -> String {
         awaitsConfirmation ? reason.rawValue : result.code
-    }
-}
-
-extension RefreshEngine {
-    /// Revokes a grant at Google after a disconnect, and returns `true` if that is done, or was done before.
-    package func finishRevocation(of userID: String) async throws -> Bool {
-        guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
-        let (request, completions) = state.reserve([grant.id], dueBy: nil)
-        _ = await claim(request)
-        _ = await completions.first?.value
-        return try await store.grant(grant.id)?.revocationAskedAt == nil
     }
 }

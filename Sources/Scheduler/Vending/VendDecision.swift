@@ -38,7 +38,7 @@ enum VendDecision: Hashable, Sendable {
     // MARK: Tokens that Google refused
 
     /// The shortest interval between attempts that callers can cause for one grant.
-    static let pause: Duration = .seconds(10)
+    static let minimumPause: Duration = .seconds(10)
     /// The interval after each quick refresh beyond those that are allowed: a caller that rejects every token must not
     /// cause six calls a minute.
     static let slowedPause = BackOff(first: .seconds(20), maximum: .seconds(600))
@@ -65,14 +65,14 @@ enum VendDecision: Hashable, Sendable {
     }
 
     /// Returns the pause, which lasts as long as the lease after a request with an unknown outcome.
-    private static func pause(of grant: Grant) -> Duration {
+    private static func pauseAfterAttempt(at grant: Grant) -> Duration {
         if let lease = grant.lease, lease.isOfEndedRequest { return RefreshRules.maximumUnansweredWork }
         let excess = grant.quickRefreshes - DuePolicy.quickRefreshesAllowed
-        return excess > 0 ? slowedPause.cap(failures: excess) : pause
+        return excess > 0 ? slowedPause.cap(failures: excess) : minimumPause
     }
 
     private static func pauseLeft(of grant: Grant, at now: Timestamp) -> Duration? {
-        let pause = pause(of: grant)
+        let pause = pauseAfterAttempt(at: grant)
         // An attempt in the future was recorded before the clock was set back.
         guard let last = grant.lastAttemptAt, last <= now, now < last + pause else { return nil }
         return last + pause - now

@@ -16,7 +16,7 @@ extension DocumentedNumber {
             \(TokenVendingRequest.defaultMinimumLife))
             """,
             "/token?min_ttl=\(TokenVendingRequest.defaultMinimumLife)&",
-            "the worker refreshes the grant, at most once in \(VendDecision.pause.spelled)",
+            "the worker refreshes the grant, at most once in \(VendDecision.minimumPause.spelled)",
             "the stored token if it lives for \(TokenEndpointRequest.minimumLife.spelled) or longer",
             "The next one waits for up to \(VendDecision.slowedPause.maximum.spelled)",
             "the worker tries for \(RefreshRules.maximumRevocation.spelled)"

@@ -341,7 +341,7 @@ struct AdministrationHandlerTests {
         #expect(response.text == #"{"user_id":"u-1","revocation":"pending"}"#)
         #expect(try await grant().reason == .userRequest)
         #expect(fixture.audit.lines(of: "state").map { $0["to"]?.string } == ["disconnected"])
-        _ = try await fixture.engine.finishRevocation(of: "u-1")
+        _ = try await fixture.engine.revokeNow(grantOf: "u-1")
         #expect(try await grant().refreshToken == nil)
         let again = try await send("DELETE", "/v1/grants/u-1")
         #expect(again["revocation"]?.string == "done")

@@ -96,7 +96,7 @@ struct DisconnectionTests {
         }
         let events = try await fixture.store.events(of: try #require(try await fixture.grant()?.id), atMost: 10)
         #expect(events.count == 2)
-        #expect(try await fixture.engine.finishRevocation(of: "42"))
+        #expect(try await fixture.engine.revokeNow(grantOf: "42"))
         #expect(fixture.google.revoked == ["1//jane"])
         #expect(try await fixture.refreshToken() == nil)
         let profile = try await fixture.send("GET", "/v1/user/me", token: fixture.token(ofUser: "42"))
@@ -110,7 +110,7 @@ struct DisconnectionTests {
         _ = try await fixture.connect("ya29.jane", refreshToken: "1//one", user: "1")
         _ = try await fixture.connect("ya29.jane", refreshToken: "1//two", user: "2")
         _ = try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: fixture.token(ofUser: "1"))
-        #expect(try await fixture.engine.finishRevocation(of: "1"))
+        #expect(try await fixture.engine.revokeNow(grantOf: "1"))
         #expect(fixture.google.revoked.isEmpty)
         #expect(try await fixture.refreshToken(ofUser: "1") == nil)
         #expect(try await fixture.refreshToken(ofUser: "2") == "1//two")
@@ -135,7 +135,7 @@ struct DisconnectionTests {
         }
         fixture.time.advance(by: .seconds(3600))
         _ = try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: fixture.token(ofUser: "1"))
-        #expect(try await fixture.engine.finishRevocation(of: "1"))
+        #expect(try await fixture.engine.revokeNow(grantOf: "1"))
         #expect(fixture.google.revoked == (isDead ? ["1//one"] : []))
     }
 
@@ -174,7 +174,7 @@ struct DisconnectionTests {
         let response = try await fixture.send("DELETE", "/v1/user/me", token: token)
         #expect(response.status == 200)
         #expect(response["code"] == .number("200"))
-        #expect(try await fixture.engine.finishRevocation(of: "42"))
+        #expect(try await fixture.engine.revokeNow(grantOf: "42"))
         #expect(fixture.google.revoked == ["1//jane"])
         #expect(try await fixture.accessToken() == nil)
 
@@ -241,7 +241,7 @@ struct DisconnectionTests {
         _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
         #expect(try await fixture.send("DELETE", "/v1/delete/me", token: token).status == 200)
         #expect(try await fixture.send("GET", "/v1/user/me", token: token).statusAndCode == "404 USER_NOT_FOUND")
-        #expect(try await fixture.engine.finishRevocation(of: "42"))
+        #expect(try await fixture.engine.revokeNow(grantOf: "42"))
         #expect(fixture.google.revoked == ["1//jane"])
     }
 
@@ -295,7 +295,7 @@ struct DisconnectionTests {
         await #expect(throws: VendingError.self) { try await refresh.value }
         #expect(try await fixture.grant()?.state == .disconnected)
         #expect(try await fixture.accessToken() != "late")
-        #expect(try await fixture.engine.finishRevocation(of: "42"))
+        #expect(try await fixture.engine.revokeNow(grantOf: "42"))
         #expect(try await fixture.accessToken() == nil)
         #expect(try await fixture.connect("ya29.jane").statusAndCode == "404 USER_NOT_FOUND")
     }

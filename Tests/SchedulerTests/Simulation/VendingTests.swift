@@ -238,10 +238,10 @@ struct VendingTests {
         let engine = fixture.engine()
         try await fixture.change(0) { $0.disconnectByRequest(revokes: true, at: start) }
         fixture.google.failRevocations(with: .unavailable(code: "connect"))
-        #expect(try await !engine.finishRevocation(of: "user 0"))
+        #expect(try await !engine.revokeNow(grantOf: "user 0"))
         fixture.google.failRevocations(with: nil)
-        #expect(try await engine.finishRevocation(of: "user 0"))
-        #expect(try await engine.finishRevocation(of: "user 0"), "a revocation that was done before counts as done")
+        #expect(try await engine.revokeNow(grantOf: "user 0"))
+        #expect(try await engine.revokeNow(grantOf: "user 0"), "a revocation that was done before counts as done")
         #expect(try await fixture.grant(0).refreshToken == nil)
         #expect(fixture.google.revoked.count == 2)
     }

@@ -24,7 +24,7 @@ struct PromptRevocation {
         let work = try CommandEngine(context, store: store, vault: vault, http: http)
         // A revocation does not return a token and can be repeated, so its answer is not awaited after a signal.
         let outcome = await work.untilSignal(stoppingWithin: .zero) {
-            try await work.engine.finishRevocation(of: user)
+            try await work.engine.revokeNow(grantOf: user)
         }
         await store.close()
         http.shutDown()
