@@ -14,40 +14,8 @@ import Telemetry
 ///     committer.add(refresh)      // from any thread
 ///     // The committer reads the response, decides, stores the decision, and then calls `deliver`.
 actor ResultCommitter {
-    /// The refreshes that wait, and the condition of the store.
-    ///
-    /// Any thread can add refreshes.
-    private struct SharedState {
-        var waiting: [Refresh] = []
-        /// `true` if a caller waits for one of them.
-        var isAwaited = false
-        var isWriting = false
-        /// The number of refreshes in flight, including those that wait here.
-        var inFlight = 0
-        /// The instant of the first failure since a result was last stored.
-        var failingSince: BootInstant?
-        var hasGivenUp = false
-        /// The times that the store took for a batch.
-        var durations = DurationBuckets()
-
-        /// Adds a refresh, and returns `true` if the caller must start the writing.
-        mutating func add(_ refresh: Refresh) -> Bool {
-            waiting.append(refresh)
-            if refresh.isForced { isAwaited = true }
-            defer { isWriting = true }
-            return !isWriting
-        }
-    }
-
     /// Reads a response and seals its tokens. After a failure it can be tried again.
     typealias Read = @Sendable (ReceivedResponse, RefreshClaim) throws(CryptoError) -> RefreshResult
-
-    /// The number of results in one transaction: more than about a hundred rows only hold the writer longer.
-    static let batchSize = 100
-    /// The size of a batch that is worth a commit.
-    private static let worthwhileBatch = 50
-    /// The longest time that a smaller batch waits for answers that are still in flight.
-    private static let maximumGathering: Duration = .milliseconds(15)
 
     let store: any Store
     let time: any TimeSource
@@ -60,7 +28,7 @@ actor ResultCommitter {
     private let onFailure: @Sendable (_ error: any Error, _ waiting: Int) -> Void
     private let deliver: @Sendable (_ batch: [Refresh], _ storedIn: Duration?) async -> Void
 
-    private nonisolated let shared = Mutex(SharedState())
+    private nonisolated let queue = Mutex(CommitQueue())
     /// The rest of the batch that is being stored: the refreshes whose outcome is not reported yet.
     private var currentBatch: [Refresh] = []
     /// The refreshes whose results the store refused for a lasting reason, or whose answers could not be sealed.
@@ -103,21 +71,21 @@ actor ResultCommitter {
     func use(_ rules: RefreshRules) { self.rules = rules }
 
     /// Updates the number of refreshes in flight, from any thread.
-    nonisolated func expect(inFlight count: Int) { shared.withLock { $0.inFlight = count } }
+    nonisolated func expect(inFlight count: Int) { queue.withLock { $0.inFlight = count } }
 
     /// The time for which results could not be stored, or `nil` while they can.
     nonisolated var failingFor: Duration? {
-        guard let failingSince = shared.withLock(\.failingSince) else { return nil }
+        guard let failingSince = queue.withLock(\.failingSince) else { return nil }
         return time.sinceBoot - failingSince
     }
 
-    nonisolated var durations: DurationBuckets { shared.withLock(\.durations) }
+    nonisolated var durations: DurationBuckets { queue.withLock(\.durations) }
 
     /// Takes a refresh that is answered or read, from any thread.
     ///
     /// Unless a caller waits for it, it can wait a moment for others.
     nonisolated func add(_ refresh: Refresh) {
-        guard shared.withLock({ $0.add(refresh) }) else { return }
+        guard queue.withLock({ $0.add(refresh) }) else { return }
         Task { await drain() }
     }
 
@@ -131,14 +99,14 @@ actor ResultCommitter {
     var hasUnsealedAnswers: Bool { !unsealed.isEmpty }
 
     /// `true` while results wait because the store fails: until it works again, no requests should be sent.
-    nonisolated var isCommitFailing: Bool { shared.withLock { $0.failingSince != nil } }
+    nonisolated var isCommitFailing: Bool { queue.withLock { $0.failingSince != nil } }
 
     /// Stops trying: the stop deadline has passed and the store still fails, or the database was moved.
     ///
     /// Results that wait, and later ones, go to the spill file and are delivered as not stored. A commit in progress is
     /// not waited for: if it succeeds, the recovery of the spill file finds its results stored.
     func giveUp() async {
-        shared.withLock { $0.hasGivenUp = true }
+        queue.withLock { $0.hasGivenUp = true }
         let current = currentBatch
         currentBatch = []
         let waiting = takeWaiting() + setAside
@@ -146,14 +114,9 @@ actor ResultCommitter {
         await endUnstored(current + read(waiting))
     }
 
-    private var hasGivenUp: Bool { shared.withLock(\.hasGivenUp) }
+    private var hasGivenUp: Bool { queue.withLock(\.hasGivenUp) }
 
-    private func takeWaiting() -> [Refresh] {
-        shared.withLock { shared in
-            defer { shared.waiting = [] }
-            return shared.waiting
-        }
-    }
+    private func takeWaiting() -> [Refresh] { queue.withLock { $0.takeAll() } }
 
     // MARK: From response to stored decision
 
@@ -171,29 +134,8 @@ actor ResultCommitter {
 
     /// Returns the next refreshes, or `nil` if there are none, which ends the storing.
     private func nextRefreshes() async -> [Refresh]? {
-        let gatheringTime = shared.withLock { shared in
-            shared.waiting.isEmpty || shared.isAwaited
-                ? nil
-                : Self.gatheringTime(waiting: shared.waiting.count, inFlight: shared.inFlight)
-        }
-        if let gatheringTime { await pause(gatheringTime) }
-        return shared.withLock { shared in
-            shared.isAwaited = false
-            shared.isWriting = !shared.waiting.isEmpty
-            guard shared.isWriting else { return nil }
-            let batch = Array(shared.waiting.prefix(Self.batchSize))
-            shared.waiting.removeFirst(batch.count)
-            return batch
-        }
-    }
-
-    /// Returns the time that results wait for those in flight, or `nil` if they are stored at once.
-    ///
-    /// It grows with the number in flight, because the results of one claim come together, and each commit costs as
-    /// much as storing several results.
-    static func gatheringTime(waiting: Int, inFlight: Int) -> Duration? {
-        guard waiting < min(worthwhileBatch, inFlight) else { return nil }
-        return min(.milliseconds(5 + inFlight / 20), maximumGathering)
+        if let gatheringTime = queue.withLock(\.gatheringTime) { await pause(gatheringTime) }
+        return queue.withLock { $0.takeBatch() }
     }
 
     /// Reads responses and seals their tokens, and returns the refreshes that are to be stored.
@@ -205,29 +147,40 @@ actor ResultCommitter {
         batch.reserveCapacity(refreshes.count)
         var ended: [Refresh] = []
         for refresh in refreshes {
-            do throws(CryptoError) {
-                let result = try readResult(of: refresh)
-                if result.answer.isNotSent {
-                    refresh.didEnd()
-                    ended.append(refresh)
-                } else {
-                    batch.append(refresh)
-                }
-            } catch {
-                onFailure(error, 1)
-                if hasGivenUp {
-                    unsealed.remove(refresh.grant.id)
-                    unstored.lost += 1
-                    refresh.didEnd()
-                    ended.append(refresh)
-                } else {
-                    unsealed.insert(refresh.grant.id)
-                    retryLater(refresh)
-                }
+            switch readOrSetAside(refresh) {
+            case .toStore: batch.append(refresh)
+            case .setAside: break
+            case .ended:
+                refresh.didEnd()
+                ended.append(refresh)
             }
         }
         if !ended.isEmpty { deliverInOrder(ended) }
         return batch
+    }
+
+    private enum AfterReading {
+        case toStore
+        /// It is read again later.
+        case setAside
+        case ended
+    }
+
+    private func readOrSetAside(_ refresh: Refresh) -> AfterReading {
+        do throws(CryptoError) {
+            let result = try readResult(of: refresh)
+            return result.answer.isNotSent ? .ended : .toStore
+        } catch {
+            onFailure(error, 1)
+            if hasGivenUp {
+                unsealed.remove(refresh.grant.id)
+                unstored.lost += 1
+                return .ended
+            }
+            unsealed.insert(refresh.grant.id)
+            retryLater(refresh)
+            return .setAside
+        }
     }
 
     private func readResult(of refresh: Refresh) throws(CryptoError) -> RefreshResult {
@@ -267,7 +220,7 @@ actor ResultCommitter {
 
     /// Delivers refreshes whose decisions are committed.
     private func committed(_ part: [Refresh], with decisions: [StoredDecision], in duration: Duration) async {
-        shared.withLock { state in
+        queue.withLock { state in
             state.failingSince = nil
             state.durations.record(duration)
         }
@@ -282,7 +235,7 @@ actor ResultCommitter {
     /// Waits for the next try to store.
     private func waitForStore(after error: StoreError, failures: Int) async {
         let now = time.sinceBoot
-        shared.withLock { $0.failingSince = $0.failingSince ?? now }
+        queue.withLock { $0.failingSince = $0.failingSince ?? now }
         reportFailure(error)
         readWaiting()
         if error.code == .diskFull, await spill?.freeReserve() ?? false { return }
@@ -293,11 +246,11 @@ actor ResultCommitter {
     /// do not wait.
     private func readWaiting() {
         let refreshes = read(takeWaiting())
-        shared.withLock { $0.waiting.insert(contentsOf: refreshes, at: 0) }
+        queue.withLock { $0.putBack(refreshes) }
     }
 
     private func reportFailure(_ error: any Error) {
-        onFailure(error, currentBatch.count + shared.withLock(\.waiting.count))
+        onFailure(error, currentBatch.count + queue.withLock(\.waiting.count))
     }
 
     /// Delivers a batch after those before it, while the next one is being stored.

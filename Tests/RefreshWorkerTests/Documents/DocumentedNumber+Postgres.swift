@@ -25,7 +25,7 @@ extension DocumentedNumber {
             "gives its first scan up after \(DueMark.limit.spelled)",
             "After \(OldestTransaction.tolerableAge.spelled) the concern",
             "`database_rows_lost`](runbook.md#database_rows_lost) (within \(Worker.tallyInterval.spelled))",
-            "because one commit stores up to a \(ResultCommitter.batchSize.asWord)",
+            "because one commit stores up to a \(CommitQueue.batchSize.asWord)",
             "it also asks all of them every \(Connector.surveyInterval.spelled)",
             "What it stores in these \(Connector.surveyInterval.spelled) is lost"
         )
