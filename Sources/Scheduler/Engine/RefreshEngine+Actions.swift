@@ -40,9 +40,9 @@ extension RefreshEngine {
     /// Handles refreshes whose decisions are committed, or that have ended without one.
     ///
     /// `storedIn` is the time that the store took for them, or `nil` if they are not committed.
-    func finish(_ batch: [Refresh], storedIn: Duration?) {
+    func delivered(_ batch: [Refresh], storedIn: Duration?) {
         if let storedIn { state.inFlightLimit.recordCommit(storedIn, at: time.sinceBoot) }
-        execute(state.finished(batch, at: conditions))
+        execute(state.delivered(batch, under: conditions))
     }
 
     private func send(_ refreshes: [Refresh]) {
@@ -82,6 +82,6 @@ extension RefreshEngine {
                 reportStoreFailure(error, waiting: claims.count)
             }
         }
-        execute(state.ended(claims.keys, as: end))
+        execute(state.freeSlots(of: claims.keys, as: end))
     }
 }

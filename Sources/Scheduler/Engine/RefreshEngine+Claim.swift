@@ -63,7 +63,7 @@ extension RefreshEngine {
     }
 
     private func abandon(_ request: ClaimRequest, hasFailed: Bool = false) -> ClaimOutcome {
-        execute(state.ended(request.ids, as: .abandoned))
+        execute(state.freeSlots(of: request.ids, as: .abandoned))
         return ClaimOutcome(unsent: request.ids.count, hasFailed: hasFailed)
     }
 }

@@ -27,9 +27,9 @@ extension RefreshEngine {
         await checkClock()
         reportProgress()
         if state.isScanDue(at: time.sinceBoot) { await scan() } else { await readOn() }
-        state.queueDueGrants(at: conditions)
+        state.queueDueGrants(under: conditions)
         let wait = await dispatchQueues()
-        return state.nextIteration(after: wait, at: conditions)
+        return state.nextIteration(after: wait, under: conditions)
     }
 
     // MARK: Scanning
@@ -67,7 +67,7 @@ extension RefreshEngine {
             atMost: RefreshEngineState.pageSize
         )
         reportProgress()
-        state.pageArrived(page, of: client, after: cursor, at: conditions)
+        state.pageArrived(page, of: client, after: cursor, under: conditions)
     }
 
     /// Runs calls of the store and reports their failure, and returns `false` if one failed.

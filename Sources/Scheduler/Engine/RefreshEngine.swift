@@ -50,7 +50,7 @@ package actor RefreshEngine {
             try RefreshResult(of: claim, reading: received, sealingWith: dispatcher.vault)
         },
         onFailure: { [weak self] error, waiting in self?.reportStoreFailure(error, waiting: waiting) },
-        deliver: { [weak self] batch, storedIn in await self?.finish(batch, storedIn: storedIn) }
+        deliver: { [weak self] batch, storedIn in await self?.delivered(batch, storedIn: storedIn) }
     )
 
     package init(

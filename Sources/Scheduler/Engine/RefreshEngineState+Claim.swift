@@ -39,8 +39,9 @@ extension RefreshEngineState {
     ) -> (unsent: Int, actions: [EngineAction]) {
         claimBackOff.succeed()
         var sent: [Refresh] = []
+        // Claim numbers of leases that are given back unused.
         var abandoned: [GrantID: Int64] = [:]
-        var done: [GrantID: Int64] = [:]
+        var leftToOthers: [GrantID: Int64] = [:]
         var deferred: [GrantID: Int64] = [:]
         var freeRevocations = grants.contains { $0.revocationAskedAt != nil } ? freeRevocationSlots : 0
         var lost = Set(claim.ids)
@@ -49,7 +50,7 @@ extension RefreshEngineState {
             lost.remove(grant.id)
             switch use(of: grant, claimedBy: claim, freeRevocations: freeRevocations) {
             case .abandon: abandoned[grant.id] = number
-            case .leaveToOthers: done[grant.id] = number
+            case .leaveToOthers: leftToOthers[grant.id] = number
             case .deferRevocation(let dueAt):
                 gates[grant.clientID]?.deferredRevocations.set(grant.id.rawValue, deadline: dueAt)
                 deferred[grant.id] = number
@@ -68,10 +69,10 @@ extension RefreshEngineState {
         var actions: [EngineAction] = []
         if !sent.isEmpty { actions.append(.send(sent)) }
         if !abandoned.isEmpty { actions.append(.release(abandoned, end: .abandoned)) }
-        if !done.isEmpty { actions.append(.release(done, end: .handledElsewhere)) }
+        if !leftToOthers.isEmpty { actions.append(.release(leftToOthers, end: .handledElsewhere)) }
         if !deferred.isEmpty { actions.append(.release(deferred, end: .deferred)) }
         actions.append(.expectResults(inFlight: slots.count))
-        end(lost, as: isStopping ? .abandoned : .handledElsewhere, &actions)
+        freeSlots(of: lost, as: isStopping ? .abandoned : .handledElsewhere, &actions)
         return (lost.count + deferred.count, actions)
     }
 

@@ -183,7 +183,7 @@ extension RefreshEngineState {
     /// Returns the time of the next iteration of the loop, after a round that ended with this wait.
     ///
     /// A grant that falls due does not wake the loop while it would only wait for more grants.
-    func nextIteration(after wait: Duration?, at conditions: Conditions) -> Timestamp {
+    func nextIteration(after wait: Duration?, under conditions: Conditions) -> Timestamp {
         let untilScan = nextScan - conditions.instant
         let next = conditions.now + max(.zero, min(wait ?? untilScan, untilScan))
         guard let firstDueAt = window.firstDueAt, let client = window.firstClient else { return next }

@@ -9,7 +9,7 @@ extension RefreshEngineState {
 
     /// Refreshes have ended: their decisions are committed, they were not sent, or they cannot be stored before the
     /// stop.
-    mutating func finished(_ batch: [Refresh], at conditions: Conditions) -> [EngineAction] {
+    mutating func delivered(_ batch: [Refresh], under conditions: Conditions) -> [EngineAction] {
         var actions: [EngineAction] = []
         actions.reserveCapacity(batch.count + 4)
         let stored = batch.filter { $0.storedDecision != nil }
@@ -22,13 +22,13 @@ extension RefreshEngineState {
             assert(isStopping || slots[id]?.refresh === refresh, "a refresh was delivered twice")
             switch refresh.phase {
             case .stored(let result, let decision):
-                recordResponse(result, of: refresh, at: conditions)
-                apply(result, decision, of: refresh, at: conditions, &actions)
+                recordResponse(result, of: refresh, under: conditions)
+                apply(result, decision, of: refresh, under: conditions, &actions)
                 freeSlot(of: id, as: .committed(result, decision), &actions)
             case .ended(let result?) where result.answer.isNotSent:
                 unsent[id] = refresh.claim.number
             case .ended(let result):
-                if let result { recordResponse(result, of: refresh, at: conditions) }
+                if let result { recordResponse(result, of: refresh, under: conditions) }
                 freeSlot(of: id, as: .abandoned, &actions)
             case .claimed, .sent, .answered, .read:
                 preconditionFailure("a refresh was delivered before its end")
@@ -53,7 +53,7 @@ extension RefreshEngineState {
     }
 
     /// Records what a response shows about the endpoint, whether it is stored or not.
-    private mutating func recordResponse(_ result: RefreshResult, of refresh: Refresh, at conditions: Conditions) {
+    private mutating func recordResponse(_ result: RefreshResult, of refresh: Refresh, under conditions: Conditions) {
         if case .granted = result.answer, let latency = result.latency {
             inFlightLimit.recordAnswer(latency, at: conditions.instant)
         }
@@ -67,7 +67,7 @@ extension RefreshEngineState {
         _ result: RefreshResult,
         _ stored: StoredDecision,
         of refresh: Refresh,
-        at conditions: Conditions,
+        under conditions: Conditions,
         _ actions: inout [EngineAction]
     ) {
         let client = refresh.grant.clientID
@@ -120,9 +120,9 @@ extension RefreshEngineState {
     /// Refreshes have ended without a result.
     ///
     /// Their leases were released, will expire, or were never taken.
-    mutating func ended(_ ids: some Sequence<GrantID>, as completion: RefreshCompletion) -> [EngineAction] {
+    mutating func freeSlots(of ids: some Sequence<GrantID>, as completion: RefreshCompletion) -> [EngineAction] {
         var actions: [EngineAction] = []
-        end(ids, as: completion, &actions)
+        freeSlots(of: ids, as: completion, &actions)
         return actions
     }
 
@@ -132,8 +132,8 @@ extension RefreshEngineState {
     }
 
     /// Frees slots, and adds the actions that follow.
-    mutating func end(
-        _ ids: some Sequence<GrantID>,
+    mutating func freeSlots(
+        of ids: some Sequence<GrantID>,
         as completion: RefreshCompletion,
         _ actions: inout [EngineAction]
     ) {

@@ -47,11 +47,11 @@ extension RefreshEngineState {
         _ page: [DueEntry],
         of client: String,
         after cursor: DueEntry?,
-        at conditions: Conditions
+        under conditions: Conditions
     ) {
-        queueDueGrants(at: conditions)
+        queueDueGrants(under: conditions)
         let taken = take(page, of: client, at: conditions.now)
-        queueDueGrants(at: conditions)
+        queueDueGrants(under: conditions)
         // A page from the beginning must not move the cursor back.
         guard cursor == gates[client]?.cursor else { return }
         let isLast = taken.count == page.count && page.count < Self.pageSize
@@ -89,7 +89,7 @@ extension RefreshEngineState {
     }
 
     /// Moves the grants that are due from the window into the queues.
-    mutating func queueDueGrants(at conditions: Conditions) {
+    mutating func queueDueGrants(under conditions: Conditions) {
         while let (id, client) = window.popDue(at: conditions.now) {
             guard slots[id] == nil else { continue }
             addGate(of: client)

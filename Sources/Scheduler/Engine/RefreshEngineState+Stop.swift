@@ -16,5 +16,5 @@ extension RefreshEngineState {
     func cancelRequests() -> [EngineAction] { refreshes.map { .cancel($0) } }
 
     /// Ends refreshes whose claim, or whose release of a lease, waits for a store that does not respond.
-    mutating func abandonRefreshes() -> [EngineAction] { ended(Array(slots.keys), as: .abandoned) }
+    mutating func abandonRefreshes() -> [EngineAction] { freeSlots(of: Array(slots.keys), as: .abandoned) }
 }

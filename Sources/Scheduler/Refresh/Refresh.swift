@@ -82,7 +82,7 @@ final class Refresh: Sendable {
     }
 
     /// Runs the check of the response's account, which ``cancel()`` cancels. A cancelled check still ends.
-    func checkAccount(_ check: @escaping @Sendable () async -> Void) {
+    func runAccountCheck(_ check: @escaping @Sendable () async -> Void) {
         state.withLock { state in
             let task = Task { await check() }
             if state.isCancelled { task.cancel() }

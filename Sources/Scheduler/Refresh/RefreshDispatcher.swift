@@ -72,7 +72,7 @@ struct RefreshDispatcher: Sendable {
             committer.add(refresh)
             return
         }
-        refresh.checkAccount {
+        refresh.runAccountCheck {
             let checked = await endpoint.checkAccount(
                 of: .reading(response, sent: request.secrets),
                 for: refresh.grant,

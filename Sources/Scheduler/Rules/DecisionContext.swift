@@ -21,6 +21,13 @@ struct DecisionContext: Sendable {
     /// `true` while the lease of the result's claim is stored: no other worker has claimed the grant since.
     var holdsLease: Bool { grant.lease?.claim == result.claim.number }
 
+    /// Removes the lease of the result's claim from the grant, and returns it. Returns `nil` if it is not stored.
+    mutating func takeLease() -> Lease? {
+        guard holdsLease else { return nil }
+        defer { grant.setLease(nil) }
+        return grant.lease
+    }
+
     /// `true` if the request was sent with the current version of the refresh token. After a restore, the token of a
     /// user who signs in again can get a number that another token had. So tokens are compared too.
     var isCurrent: Bool {

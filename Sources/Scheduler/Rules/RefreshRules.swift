@@ -44,31 +44,40 @@ package struct RefreshRules: Sendable {
         if let outcome = outcomeIfStored(in: context) { return context.decision(outcome) }
         let formerScope = context.grant.scope
         var effect = applyToClient(in: &context)
-        let holdsLease = context.holdsLease
-        let lease = context.grant.lease
-        if holdsLease { context.grant.setLease(nil) }
+        let heldLease = context.takeLease()
         let isCurrent = context.isCurrent
-        // An earlier worker died, perhaps after Google had rotated the token. That stays known until a refresh succeeds.
-        if isCurrent, context.result.claim.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
 
-        var decision = isCurrent ? decideAboutGrant(in: &context, holdsLease: holdsLease) : decideLate(in: &context)
+        var decision: RefreshDecision
+        if isCurrent {
+            decision = decideAboutGrant(in: &context, holdsLease: heldLease != nil)
+        } else {
+            decision = decideLate(in: &context)
+        }
         // A fault of the client is decided with the grant, so its change of the breaker comes with the decision.
         effect.breakerChange = decision.effect.breakerChange ?? effect.breakerChange
         decision.effect = effect
         if case .revocation = context.result.answer { decision.endsAccount = true }
-        if isCurrent, holdsLease, let lease, context.result.answer.isOutcomeUnknown {
-            decision.grant?.leaveAlone(
-                under: lease,
-                for: Self.maximumUnansweredWork,
-                at: context.now,
-                instant: context.instant
-            )
-        }
+        if isCurrent, let heldLease { leaveAloneIfUnanswered(&decision, under: heldLease, in: context) }
         if let rotated = context.result.answer.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
             decision.grant?.recordRotation(by: context.result.claim.number)
         }
         if let scope = decision.grant?.scope { decision.lostScopes = ScopeName.lost(from: formerScope, to: scope) }
         return decision
+    }
+
+    /// Keeps the lease of a request that the server might still be working on.
+    private func leaveAloneIfUnanswered(
+        _ decision: inout RefreshDecision,
+        under lease: Lease,
+        in context: DecisionContext
+    ) {
+        guard context.result.answer.isOutcomeUnknown else { return }
+        decision.grant?.leaveAlone(
+            under: lease,
+            for: Self.maximumUnansweredWork,
+            at: context.now,
+            instant: context.instant
+        )
     }
 
     /// Applies an answer to the health in the context, independently of the answer's effect on the grant.
@@ -116,6 +125,8 @@ package struct RefreshRules: Sendable {
 
     /// Decides by the answer to the current refresh token. Without the lease, only an answer with tokens counts.
     private func decideAboutGrant(in context: inout DecisionContext, holdsLease: Bool) -> RefreshDecision {
+        // An earlier worker died, perhaps after Google had rotated the token. That stays known until a refresh succeeds.
+        if context.result.claim.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
         switch context.result.answer {
         case .granted(let tokens):
             // A good answer counts regardless of the current lease: a rotated token must not be lost.
@@ -138,8 +149,8 @@ package struct RefreshRules: Sendable {
         context.health.provenSuccessAt = now
         context.health.provenClientSecret = context.result.clientSecret
         context.health.clientErrors = ConsecutiveClientErrors()
-        let isConfirmation = context.grant.isInDoubt && context.grant.pendingConfirmation(at: now) == nil
         // Attempts that callers cause do not count: their refusals do not either.
+        let isConfirmation = context.grant.isConfirmation(at: now)
         if isConfirmation, context.grant.isProven { context.health.lastWave?.recordRecovery() }
         let isQuick = DuePolicy.isQuick(tokens.accessToken, afterSuccessAt: context.grant.lastSuccessAt, at: now)
         if context.wasDisabledInFlight {

@@ -69,15 +69,14 @@ struct Refusal {
         }
         // By the health as it was before this refusal.
         isOfUnendedWave = isRepeated && health.hasUnendedWave(around: firstAt)
-        let isConfirmation = isRepeated && grant.pendingConfirmation(at: now) == nil
-        if isConfirmation, grant.isProven { health.lastWave?.recordRefusal() }
+        if grant.isConfirmation(at: now), grant.isProven { health.lastWave?.recordRefusal() }
         self.health = health
     }
 
     private static func firstRefusal(of grant: Grant, at now: Timestamp) -> Timestamp {
-        guard grant.isInDoubt, let suspectedSince = grant.suspectedSince else { return now }
+        guard let inDoubtSince = grant.inDoubtSince else { return now }
         // A time in the future was stored before the clock was set back.
-        return min(suspectedSince, now)
+        return min(inDoubtSince, now)
     }
 }
 

@@ -14,6 +14,12 @@ extension Grant {
     /// `true` if the next refresh confirms an earlier refusal or client error, and so must not come early.
     package var awaitsConfirmation: Bool { isInDoubt || GrantReason.unconfirmedReasons.contains(reason) }
 
+    /// When the refusal came that began the doubt, or `nil` if the grant is not in doubt.
+    package var inDoubtSince: Timestamp? { isInDoubt ? suspectedSince : nil }
+
+    /// `true` if a response that comes now confirms or lifts the doubt. Attempts that callers cause earlier do not.
+    package func isConfirmation(at now: Timestamp) -> Bool { isInDoubt && pendingConfirmation(at: now) == nil }
+
     /// The time of the confirmation that the grant waits for, or `nil` if it is not in doubt or the time has come.
     package func pendingConfirmation(at now: Timestamp) -> Timestamp? {
         // A time further ahead was stored before the clock was set back.

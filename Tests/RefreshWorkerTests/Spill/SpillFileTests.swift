@@ -293,7 +293,7 @@ struct SpillFileTests {
         }
         // A folder that only lacks the permission to list it, such as that of the key ring, does not end the work.
         let errors = [EMFILE, EIO, EACCES].map { SystemCallError(call: "opendir", code: $0) }
-        #expect(errors.map(SpillRecovery.endsWork) == [true, true, false])
+        #expect(errors.map(SpillRecovery.forbidsRefreshes) == [true, true, false])
     }
 
     @Test("is removed if it was never written to")

@@ -96,10 +96,10 @@ private struct FleetSimulation {
             } else if !fixture.state.clientsToReadOn.isEmpty {
                 try readOn()
             }
-            fixture.state.queueDueGrants(at: fixture.conditions)
+            fixture.state.queueDueGrants(under: fixture.conditions)
             mostQueued = max(mostQueued, fixture.state.queued.count)
             let wait = try dispatch()
-            let next = fixture.state.nextIteration(after: wait, at: fixture.conditions) - fixture.conditions.now
+            let next = fixture.state.nextIteration(after: wait, under: fixture.conditions) - fixture.conditions.now
             let untilAnswer = answers.first.map { $0.at - fixture.conditions.instant } ?? next
             fixture.pass(max(.milliseconds(1), min(next, untilAnswer)))
         }
@@ -138,7 +138,7 @@ private struct FleetSimulation {
         }
         entriesRead += page.count
         try call()
-        fixture.state.pageArrived(page, of: "client", after: cursor, at: fixture.conditions)
+        fixture.state.pageArrived(page, of: "client", after: cursor, under: fixture.conditions)
         mostInWindow = max(mostInWindow, fixture.state.window.count)
     }
 

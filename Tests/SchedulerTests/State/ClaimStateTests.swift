@@ -85,7 +85,7 @@ struct ClaimStateTests {
         #expect(!fixture.state.beginStop().reportsIdle)
         let actions = try fixture.claimed(request)
         #expect(actions.sent.isEmpty && actions.released == [1, 2, 3])
-        let last = fixture.state.ended(request.ids, as: .abandoned)
+        let last = fixture.state.freeSlots(of: request.ids, as: .abandoned)
         #expect(last.completions.count == 3)
         #expect(last.completions.allSatisfy(\.isAbandoned) && last.reportsIdle)
     }
@@ -99,7 +99,7 @@ struct ClaimStateTests {
         #expect(fixture.state.abandonRefreshes().reportsIdle)
         let late = try fixture.claimed(request)
         #expect(late.released == [1, 2, 3])
-        #expect(fixture.state.ended(request.ids, as: .abandoned).isEmpty)
+        #expect(fixture.state.freeSlots(of: request.ids, as: .abandoned).isEmpty)
     }
 
     @Test("A grant that ended between its selection and its lease is not sent")
@@ -132,14 +132,14 @@ struct ClaimStateTests {
             let instant = fixture.conditions.instant
             let each = fixture.state.claimFailed(request, concernsOneRow: false, at: instant, jitter: 0)
             #expect(each.isEmpty, "the claim is not repeated")
-            let actions = fixture.state.ended(request.ids, as: .abandoned)
+            let actions = fixture.state.freeSlots(of: request.ids, as: .abandoned)
             #expect(actions.completions.count == 3 && actions.completions.allSatisfy(\.isAbandoned))
             fixture.queue(1...3)
             let pause = try #require(fixture.firstStep().wait)
             pauses.append(pause)
             fixture.pass(max(pause, RefreshEngineState.gatheringTime))
             let retry = try fixture.beginClaim()
-            _ = fixture.state.ended(retry.ids, as: .abandoned)
+            _ = fixture.state.freeSlots(of: retry.ids, as: .abandoned)
             fixture.passGathering()
         }
         #expect(pauses[0] < pauses[1])
@@ -183,7 +183,7 @@ struct ClaimStateTests {
         #expect(lost == 2 && actions.sent.map(\.grant.id.rawValue) == [1, 2] && actions.released == [3, 4])
         fixture.queue(1...4)
         #expect(fixture.firstStep().isEnd, "their leases are being released")
-        _ = fixture.state.ended([3, 4].map { GrantID(rawValue: $0) }, as: .deferred)
+        _ = fixture.state.freeSlots(of: [3, 4].map { GrantID(rawValue: $0) }, as: .deferred)
         fixture.queue(1...4)
         #expect(fixture.firstStep().isEnd, "two are in flight")
         _ = try fixture.commit([actions.sent[0]])

@@ -187,12 +187,12 @@ struct DispatchStateTests {
         #expect(fixture.firstStep().claimed == [1])
         let now = fixture.conditions.now
         fixture.state.expect(try Sample.grant(2, dueAt: now + .milliseconds(3)), at: now)
-        let next = fixture.state.nextIteration(after: nil, at: fixture.conditions)
+        let next = fixture.state.nextIteration(after: nil, under: fixture.conditions)
         #expect(next == now + RefreshEngineState.gatheringTime)
         fixture.state.addGate(of: "calm")
-        #expect(fixture.state.nextIteration(after: nil, at: fixture.conditions) == next, "no grant of it is due")
+        #expect(fixture.state.nextIteration(after: nil, under: fixture.conditions) == next, "no grant of it is due")
         fixture.state.window.set(GrantID(rawValue: 3), of: "calm", dueAt: now + .milliseconds(2))
-        #expect(fixture.state.nextIteration(after: nil, at: fixture.conditions) == now + .milliseconds(2))
+        #expect(fixture.state.nextIteration(after: nil, under: fixture.conditions) == now + .milliseconds(2))
     }
 
     @Test("Nothing is claimed while results wait for the store, or while a key is missing")
@@ -213,10 +213,10 @@ struct DispatchStateTests {
         var fixture = StateFixture()
         fixture.state.beginScan(at: fixture.conditions.instant)
         let now = fixture.conditions.now
-        #expect(fixture.state.nextIteration(after: nil, at: fixture.conditions) == now + .seconds(2))
-        #expect(fixture.state.nextIteration(after: .seconds(1), at: fixture.conditions) == now + .seconds(1))
+        #expect(fixture.state.nextIteration(after: nil, under: fixture.conditions) == now + .seconds(2))
+        #expect(fixture.state.nextIteration(after: .seconds(1), under: fixture.conditions) == now + .seconds(1))
         fixture.state.expect(try Sample.grant(1, dueAt: now + .milliseconds(300)), at: now)
-        #expect(fixture.state.nextIteration(after: .seconds(1), at: fixture.conditions) == now + .milliseconds(300))
+        #expect(fixture.state.nextIteration(after: .seconds(1), under: fixture.conditions) == now + .milliseconds(300))
     }
 
     @Test("An engine alone takes its whole pace, and half of it beside another worker")

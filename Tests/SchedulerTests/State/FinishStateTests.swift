@@ -36,7 +36,7 @@ struct FinishStateTests {
         var fixture = StateFixture()
         let actions = fixture.withhold(try fixture.send(1...1))
         #expect(actions.released == [1] && actions.completions.isEmpty && fixture.state.slots.count == 1)
-        let last = fixture.state.ended([GrantID(rawValue: 1)], as: .abandoned)
+        let last = fixture.state.freeSlots(of: [GrantID(rawValue: 1)], as: .abandoned)
         #expect(last.wakesLoop && last.completions.allSatisfy(\.isAbandoned))
     }
 
@@ -75,7 +75,7 @@ struct FinishStateTests {
         _ = fixture.state.beginStop()
         #expect(fixture.state.cancelRequests().cancelCount == 2)
         #expect(fixture.withhold(sent).released == [1, 2])
-        _ = fixture.state.ended(sent.map(\.grant.id), as: .abandoned)
+        _ = fixture.state.freeSlots(of: sent.map(\.grant.id), as: .abandoned)
         let last = fixture.state.abandonRefreshes()
         #expect(last.completions.count == 1 && last.reportsIdle, "the claim that the store never answered")
     }

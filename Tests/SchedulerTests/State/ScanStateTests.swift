@@ -25,7 +25,7 @@ struct ScanStateTests {
         #expect(fixture.state.clientsToReadOn.isEmpty)
         for _ in 0..<21 {
             let request = try fixture.beginClaim()
-            _ = fixture.state.ended(request.ids, as: .abandoned)
+            _ = fixture.state.freeSlots(of: request.ids, as: .abandoned)
         }
         #expect(fixture.state.clientsToReadOn == ["client"])
     }
@@ -54,7 +54,7 @@ struct ScanStateTests {
         fixture.pageArrived(soon)
         #expect(fixture.state.window.count == 3 && fixture.firstStep().isEnd)
         fixture.pass(.seconds(2))
-        fixture.state.queueDueGrants(at: fixture.conditions)
+        fixture.state.queueDueGrants(under: fixture.conditions)
         #expect(fixture.state.window.count == 0 && fixture.firstStep().claimed == [1, 2, 3])
     }
 

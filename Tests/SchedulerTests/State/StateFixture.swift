@@ -41,7 +41,7 @@ struct StateFixture {
     mutating func queue(_ numbers: ClosedRange<Int64>, of client: String = "client") {
         guard state.beginReading(client) else { return }
         let page = numbers.map { DueEntry(dueAt: conditions.now + .seconds(-1), id: GrantID(rawValue: $0)) }
-        state.pageArrived(page, of: client, after: nil, at: conditions)
+        state.pageArrived(page, of: client, after: nil, under: conditions)
     }
 
     /// Returns the next step of a new round.
@@ -59,7 +59,7 @@ struct StateFixture {
 
     /// Reports the arrival of a page of the client's part of the due index.
     mutating func pageArrived(_ page: [DueEntry], after cursor: DueEntry? = nil) {
-        state.pageArrived(page, of: "client", after: cursor, at: conditions)
+        state.pageArrived(page, of: "client", after: cursor, under: conditions)
     }
 
     mutating func nextToProbe() throws -> GrantID {
@@ -106,7 +106,7 @@ struct StateFixture {
             decision.effect.breakerChange = endsOutage ? .closed : nil
             refresh.didStore(StoredDecision(decision, isPlain: index < plain))
         }
-        return state.finished(refreshes, at: conditions)
+        return state.delivered(refreshes, under: conditions)
     }
 
     /// Reports refreshes whose request was not sent.
@@ -116,7 +116,7 @@ struct StateFixture {
             refresh.didRead(RefreshResult(claim: refresh.claim, answer: answer))
             refresh.didEnd()
         }
-        return state.finished(refreshes, at: conditions)
+        return state.delivered(refreshes, under: conditions)
     }
 
     /// Returns the health of a client whose breaker has just opened.

@@ -25,7 +25,7 @@ struct SpillRecovery {
         do {
             guard try !location.spills.isEmpty else { return }
             try await recoverAll(of: location, into: store)
-        } catch  where use == .changing && Self.endsWork(error) {
+        } catch  where use == .changing && Self.forbidsRefreshes(error) {
             throw error
         } catch {
             // The file stays in place, so that the next process that opens the database tries again.
@@ -169,7 +169,7 @@ struct SpillRecovery {
     /// since.
     ///
     /// Otherwise a spill file does not exist, as far as can be known, or the key ring cannot be read.
-    static func endsWork(_ error: any Error) -> Bool {
+    static func forbidsRefreshes(_ error: any Error) -> Bool {
         switch error {
         case is StoreError, is CommandError: true
         case let error as SystemCallError: error.mayPass
