@@ -46,42 +46,42 @@ struct MailConnectionRoutes: Sendable {
         let caller = try await callers.caller(of: request)
         let tokens = try GmailTokens(request)
         // Without a client the code is refused before Google is asked.
-        if tokens.serverAuthCode != nil { _ = try dependencies.codeExchanger }
+        if tokens.serverAuthCode != nil { _ = try dependencies.configuredExchanges }
         let identity = try await GoogleTokenCheck(dependencies: dependencies).identity(of: tokens.accessToken)
-        let connection = try await connection(by: tokens, of: identity, caller: caller, requestID: request.id)
-        let relation = connection.relation
+        let connected = try await connectGrant(by: tokens, of: identity, caller: caller, requestID: request.id)
+        let relation = connected.relation
         dependencies.log.diagnostics.info(
             "connected",
-            ["request": request.id, "grant": connection.grant.description, "account_switch": "\(relation.isSwitch)"]
+            ["request": request.id, "grant": connected.grant.description, "account_switch": "\(relation.isSwitch)"]
         )
         return .success("Gmail OAuth tokens stored successfully!", status: 201) { data in
             data.field("google_email", identity.email)
-            data.field("scope", connection.scope)
+            data.field("scope", connected.scope)
             data.field("account_switch", relation.isSwitch)
             data.field("message", relation.message)
-            if let lacksRefreshToken = connection.lacksRefreshToken {
+            if let lacksRefreshToken = connected.lacksRefreshToken {
                 data.field("refresh_token_missing", lacksRefreshToken)
             }
         }
     }
 
-    private func connection(
+    private func connectGrant(
         by tokens: GmailTokens,
         of identity: GoogleIdentity,
         caller: AuthenticatedCaller,
         requestID: String
     ) async throws -> CodeExchanges.ConnectedGrant {
         if let code = tokens.serverAuthCode {
-            let connection = CodeConnection(
+            let connector = CodeConnector(
                 dependencies: dependencies,
-                exchanger: try dependencies.codeExchanger,
+                configured: try dependencies.configuredExchanges,
                 code: code,
                 tokens: tokens,
                 identity: identity,
                 caller: caller,
                 requestID: requestID
             )
-            return try await connection.result()
+            return try await connector.connect()
         }
         let connector = GmailConnector(dependencies: dependencies, tokens: tokens, identity: identity, caller: caller)
         let connected = try await connector.store()
@@ -103,7 +103,7 @@ struct MailConnectionRoutes: Sendable {
             data.field("created_at", user.createdAt.iso8601Seconds)
             data.field("gmail_account_connected", grant?.state.isConnected ?? false)
             guard let grant else { return data.null("gmail_connection") }
-            data.object("gmail_connection") { $0.connection(grant) }
+            data.object("gmail_connection") { $0.writeConnection(of: grant) }
         }
     }
 
@@ -213,7 +213,7 @@ extension ServerResponse {
 }
 
 extension JSONLine {
-    fileprivate mutating func connection(_ grant: Grant) {
+    fileprivate mutating func writeConnection(of grant: Grant) {
         field("state", grant.state.rawValue)
         fieldOrNull("reason", grant.reason == .none ? nil : grant.reason.rawValue)
         field("since", grant.since.iso8601Seconds)

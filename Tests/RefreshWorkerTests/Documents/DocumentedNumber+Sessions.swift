@@ -18,7 +18,7 @@ extension DocumentedNumber {
             "a third of the grace: \(Session.defaultGrace.seconds / 3) s by default",
             "the rest of the session's \(SessionTokenPair.refreshLifetime.spelled)",
             "SHA-256 hashes of the tokens (\(TokenFamily.maximumMembers) at most)",
-            "Repeated within \(CodeExchangeList.memory.spelled), it gets the first response again",
+            "Repeated within \(CodeExchangeState.memory.spelled), it gets the first response again",
             "within the \(issueDelay) before the event, or later",
             "connects and revokes within \(issueDelay) might show"
         )

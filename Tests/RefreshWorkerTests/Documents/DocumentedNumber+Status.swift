@@ -67,7 +67,7 @@ extension DocumentedNumber {
             "the number of grants every \(Worker.tallyInterval.spelled)",
             "each one \(AlarmKind.databaseReplaced.maximumAge.spelled) after its cause was last seen",
             "or \(WorkerReport.lifetime.spelled) after its last report",
-            "the codes of \(CodeExchangeList.enoughUsersOfForeignCodes.asWord) users",
+            "the codes of \(CodeExchangeState.enoughUsersOfForeignCodes.asWord) users",
             "a worker has no answer for \(EndpointReach.minimumSilence.spelled)",
             "no such refresh in \(AlarmKind.refreshLoop.maximumAge.spelled)",
             "no such try in \(AlarmKind.unreadableToken.maximumAge.spelled)",
@@ -76,7 +76,7 @@ extension DocumentedNumber {
         )
         numbers.add(
             "docs/runbook.md",
-            "the codes of \(CodeExchangeList.enoughUsersOfForeignCodes.asWord) users were of another client"
+            "the codes of \(CodeExchangeState.enoughUsersOfForeignCodes.asWord) users were of another client"
         )
         numbers.add(
             "docs/services.md",

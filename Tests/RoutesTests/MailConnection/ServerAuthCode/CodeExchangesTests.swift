@@ -93,11 +93,11 @@ struct CodeExchangesTests {
         let fixture = try fixture()
         fixture.codes.hold()
         try await withThrowingTaskGroup { group in
-            for number in 1...CodeExchangeList.maximumInProgress {
+            for number in 1...CodeExchangeState.maximumInProgress {
                 fixture.codes.grant("4/\(number)", refresh: "1//\(number)")
                 group.addTask { try await fixture.connect("ya29.jane", code: "4/\(number)", user: "\(number)").status }
             }
-            try await poll(until: { fixture.codes.exchanged.count == CodeExchangeList.maximumInProgress })
+            try await poll(until: { fixture.codes.exchanged.count == CodeExchangeState.maximumInProgress })
             fixture.codes.grant("4/0A")
             #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "503 DEPENDENCY_FAILURE")
             fixture.codes.release()

@@ -5,17 +5,17 @@ internal import Scheduler
 internal import Storage
 internal import Telemetry
 
-/// One connection by a code of the app: from the accepted caller to the stored grant.
+/// Connects a user's Gmail by a code of the app: from the accepted caller to the stored grant.
 ///
 /// The code can be used once, so all that could keep its tokens from being stored is checked before it is sent.
-struct CodeConnection: Sendable {
+struct CodeConnector: Sendable {
     /// The note that is written before each exchange.
     private static let note = "last_code_exchange"
     private static let firstPause: Duration = .milliseconds(500)
     private static let maximumPause: Duration = .seconds(10)
 
     let dependencies: AppRoutes.Dependencies
-    let exchanger: CodeExchanger
+    let configured: ConfiguredCodeExchanges
     let code: Secret
     let tokens: GmailTokens
     /// The owner of the app's access token, whom the code must belong to.
@@ -24,13 +24,13 @@ struct CodeConnection: Sendable {
     /// The id of the request in the log.
     let requestID: String
 
-    private var exchanges: CodeExchanges { exchanger.exchanges }
-    private var client: OAuthClientCredentials { exchanger.client }
+    private var exchanges: CodeExchanges { configured.exchanges }
+    private var client: OAuthClientCredentials { configured.client }
     private var key: CodeKey { CodeKey(of: code) }
 
-    /// Returns the stored connection, or what the first request with the same code led to.
-    func result() async throws -> CodeExchanges.ConnectedGrant {
-        try await exchanges.connection(by: key, ofUser: caller.userID, account: identity.googleUserID) {
+    /// Connects the grant, or returns what the first request with the same code led to.
+    func connect() async throws -> CodeExchanges.ConnectedGrant {
+        try await exchanges.connectedGrant(by: key, ofUser: caller.userID, account: identity.googleUserID) {
             await exchange()
         }
     }
@@ -78,7 +78,7 @@ struct CodeConnection: Sendable {
     /// for the owner of the user's present grant.
     private func prepare() async throws -> ConnectionRules.OwnerLookup {
         try dependencies.vault.checkMaySeal()
-        let lookup = try await connector(nil).lookUpOwnerIfNeeded()
+        let lookup = try await gmailConnector(nil).lookUpOwnerIfNeeded()
         let (token, account, caller, now) = (tokens.accessToken, identity.owner, caller, dependencies.time.now)
         try await dependencies.store.transact { transaction in
             _ = try caller.check(in: transaction, at: now)
@@ -151,7 +151,7 @@ struct CodeConnection: Sendable {
 
     // MARK: Storing
 
-    private func connector(_ exchanged: ExchangedTokens?) -> GmailConnector {
+    private func gmailConnector(_ exchanged: ExchangedTokens?) -> GmailConnector {
         GmailConnector(
             dependencies: dependencies,
             tokens: tokens,
@@ -168,9 +168,9 @@ struct CodeConnection: Sendable {
         var pause = Self.firstPause
         while true {
             do {
-                let connected = try await connector(exchanged).store(lookup: lookup)
+                let connected = try await gmailConnector(exchanged).store(lookup: lookup)
                 exchanges.hold(nil, for: key)
-                return .stored(Self.connection(connected, by: exchanged))
+                return .stored(Self.connectedGrant(connected, by: exchanged))
             } catch let error as AppError {
                 // The user was deleted or signed out while the code was exchanged.
                 exchanges.hold(nil, for: key)
@@ -188,7 +188,7 @@ struct CodeConnection: Sendable {
         }
     }
 
-    private static func connection(
+    private static func connectedGrant(
         _ connected: GmailConnector.Connected,
         by exchanged: ExchangedTokens
     ) -> CodeExchanges.ConnectedGrant {

@@ -10,7 +10,7 @@ import Testing
 @testable import Routes
 
 @Suite("A server auth code", .timeLimit(.minutes(10)))
-struct CodeConnectionTests {
+struct CodeConnectorTests {
     private func fixture() throws -> AccountFixture {
         let fixture = try AccountFixture()
         fixture.codes.configure()

@@ -1,10 +1,9 @@
 internal import Base
 internal import Scheduler
 
-/// The exchanges in progress and those that ended lately, with the requests that wait for one.
-///
-/// It is a value that ``CodeExchanges`` changes under its lock.
-struct CodeExchangeList {
+/// The data of ``CodeExchanges``, which changes it under its lock: the exchanges in progress and those that ended
+/// lately, with the requests that wait for one.
+struct CodeExchangeState {
     /// How long the outcome of an exchange is kept after its end.
     static let memory: Duration = .seconds(60)
     /// More phones than that cannot wait for Google at once.
@@ -27,7 +26,7 @@ struct CodeExchangeList {
 
         func isRemembered(at now: BootInstant) -> Bool {
             guard let endedAt else { return true }
-            return now - endedAt < CodeExchangeList.memory
+            return now - endedAt < CodeExchangeState.memory
         }
     }
 
