@@ -9,13 +9,13 @@ extension MonitoringHandler {
         let clients = await engine.clientStatuses
         let fresh: StatusSnapshot?
         do {
-            fresh = try await status.newSnapshot()
+            fresh = try await status.freshSnapshot()
         } catch {
             // The response shows it: `refresh_worker_store_up` is 0.
             fresh = nil
         }
         let process = await status.process()
-        let latest = await status.lastSnapshot()
+        let latest = await status.latestSnapshot()
         let report = PrometheusReport(
             at: time.now,
             version: version,

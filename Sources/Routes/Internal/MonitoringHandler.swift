@@ -72,7 +72,7 @@ package struct MonitoringHandler: Sendable {
         let process = await status.process()
         let clients = await engine.clientStatuses
         let waiting = await engine.waiting
-        let snapshot = await status.lastSnapshot()
+        let snapshot = await status.latestSnapshot()
         let isReady = isReady(process)
         let report = ReadinessReport(
             isReady: isReady,
@@ -124,7 +124,7 @@ package struct MonitoringHandler: Sendable {
     func statusPage(showing lookup: StatusPage.Lookup? = nil) async -> StatusPage {
         let snapshot = await status.snapshotForPeople()
         let process = await status.process()
-        let judged = status.usableForPeople(snapshot)
+        let judged = status.recentEnoughForPeople(snapshot)
         var page = StatusPage(
             at: time.now,
             worker: name,

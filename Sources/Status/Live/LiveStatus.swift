@@ -22,7 +22,7 @@ package struct LiveStatus: Sendable {
     private let metrics: MetricsLog
     private let diagnostics: DiagnosticLog
     private let time: any TimeSource
-    private let snapshots: CachedResult<StatusSnapshot>
+    private let snapshots: SnapshotCache
 
     package init(
         from source: any StatusSource,
@@ -38,7 +38,7 @@ package struct LiveStatus: Sendable {
         self.metrics = metrics
         self.diagnostics = diagnostics
         self.time = time
-        snapshots = CachedResult(lifetime: Self.interval, time: time) {
+        snapshots = SnapshotCache(lifetime: Self.interval, time: time) {
             try await source.snapshot(includesSlowParts: false)
         }
     }
@@ -61,7 +61,7 @@ package struct LiveStatus: Sendable {
     @discardableResult
     private func observe() async -> (any Error)? {
         do {
-            _ = try await snapshots.value()
+            _ = try await snapshots.freshSnapshot()
             return nil
         } catch {
             return error
@@ -75,13 +75,13 @@ package struct LiveStatus: Sendable {
         try await source.snapshot(of: await process(), includesSlowParts: true)
     }
 
-    /// Returns the snapshot of the last two seconds, or a new one.
-    package func newSnapshot() async throws -> StatusSnapshot { try await snapshots.value() }
+    /// Returns a snapshot of the last two seconds. It waits for the database if there is none.
+    package func freshSnapshot() async throws -> StatusSnapshot { try await snapshots.freshSnapshot() }
 
     /// Returns the last snapshot without waiting for the database, with the clients whose breaker this worker has seen
     /// opening since. Nobody should have to wait for the next snapshot to learn that nothing is sent any more.
-    package func lastSnapshot() async -> StatusSnapshot? {
-        guard var snapshot = await snapshots.latestValue() else { return nil }
+    package func latestSnapshot() async -> StatusSnapshot? {
+        guard var snapshot = await snapshots.latestSnapshot() else { return nil }
         for client in await engine.clientStatuses {
             guard let since = client.breakerSince, since >= snapshot.at else { continue }
             snapshot.clients.removeAll { $0.id == client.id }
@@ -93,10 +93,10 @@ package struct LiveStatus: Sendable {
 
     /// Returns a snapshot for people. It waits for the database only if the last one is old, and not for long.
     package func snapshotForPeople() async -> StatusSnapshot? {
-        let snapshot = await lastSnapshot()
+        let snapshot = await latestSnapshot()
         guard database.problem == nil, isTooOldForPeople(snapshot) else { return snapshot }
         await time.wait(atMost: Self.waitOfPeople) { await observe() }
-        return await lastSnapshot()
+        return await latestSnapshot()
     }
 
     private func isTooOldForPeople(_ snapshot: StatusSnapshot?) -> Bool {
@@ -144,7 +144,7 @@ package struct LiveStatus: Sendable {
     }
 
     /// Returns a snapshot from which people can be told what is true now, or `nil` without one.
-    package func usableForPeople(_ snapshot: StatusSnapshot?) -> StatusSnapshot? {
+    package func recentEnoughForPeople(_ snapshot: StatusSnapshot?) -> StatusSnapshot? {
         usable(snapshot, upTo: Self.maximumAgeForPeople)
     }
 
