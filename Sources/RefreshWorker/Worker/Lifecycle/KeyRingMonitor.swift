@@ -4,9 +4,10 @@ import Synchronization
 
 /// Compares this process's key ring with the keys that seal stored tokens, and with the rings of the other workers.
 ///
-/// A ring is adopted only if it opens the checks of every key that seals stored tokens (``KeyChecks``). Otherwise the
-/// ring in memory stays in use. If the ring in memory lacks a key of the other workers, the process must not refresh:
-/// it would seal with a key that they no longer use, and could not open their tokens.
+/// The database records each key that seals stored tokens, with a known value that the key has sealed (``KeyChecks``).
+/// A ring is adopted only if it opens the value of every recorded key. Otherwise the ring in memory stays in use. If
+/// that ring lacks a key of the other workers, the process must not refresh: it would seal with a key that they no
+/// longer use, and could not open their tokens.
 final class KeyRingMonitor: Sendable {
     /// Counting the keys of all grants takes seconds in a large database.
     private static let reportsBetweenCounts = 12
@@ -42,7 +43,10 @@ final class KeyRingMonitor: Sendable {
         }
         // Secrets that this process has sealed might still wait to be stored.
         let keepsSealingKey = candidate.keyIDs.contains(ring.current.sealingKeyID)
-        let fit = try await compareWithList(candidate, mayCount: keepsSealingKey && (!wasRefused || takeTurnToCount()))
+        let fit = try await compareWithRecordedKeys(
+            candidate,
+            mayCount: keepsSealingKey && (!wasRefused || takeTurnToCount())
+        )
         guard case .fits = fit else {
             ring.rejection =
                 "\(sentence(fit)). The worker continues with the keys in memory; correct the file before you restart it"
@@ -59,7 +63,7 @@ final class KeyRingMonitor: Sendable {
         let current = ring.current
         let (isFirst, hasFitted) = state.withLock { ($0.fitting == nil, $0.fitting?.isSame(as: current) ?? false) }
         guard !hasFitted || ring.standbyReason != nil else { return nil }
-        var fit = try await compareWithList(current, mayCount: isFirst || takeTurnToCount())
+        var fit = try await compareWithRecordedKeys(current, mayCount: isFirst || takeTurnToCount())
         if fit == .fits {
             try await store.recordKey(current.sealingKeyID, of: current)
             fit = try await store.fit(of: current)
@@ -86,7 +90,7 @@ final class KeyRingMonitor: Sendable {
             ring.resolveMissingKeys(lost: [])
             return nil
         }
-        // A key that is not in the list does not seal any stored token, even if a worker reports it.
+        // A key that is not recorded in the database does not seal any stored token, even if a worker reports it.
         let existing = try await store.recordedKeyIDs().union(others.flatMap(\.keyIDs).filter(doubts.contains))
         let missing = doubts.union(sealing).intersection(existing)
         ring.resolveMissingKeys(lost: doubts.subtracting(existing))
@@ -94,8 +98,8 @@ final class KeyRingMonitor: Sendable {
         return "\(sentence(.lacks(missing.sorted()))). Until then this worker refreshes nothing"
     }
 
-    /// Compares a ring with the list, ignoring keys that no longer seal any token.
-    private func compareWithList(_ ring: KeyRing, mayCount: Bool) async throws -> KeyRingFit {
+    /// Compares a ring with the keys that the database records. Those that no longer seal any token are removed there.
+    private func compareWithRecordedKeys(_ ring: KeyRing, mayCount: Bool) async throws -> KeyRingFit {
         let fit = try await store.fit(of: ring)
         guard fit != .fits, mayCount else { return fit }
         let inUse = try await store.keysInUse()

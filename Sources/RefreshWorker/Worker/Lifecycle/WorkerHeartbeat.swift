@@ -42,7 +42,7 @@ struct WorkerHeartbeat: Sendable {
         keyRingMonitor = KeyRingMonitor(store: store, ring: ring, worker: workerName)
     }
 
-    /// Reads the ring again, compares it with those of others, and reports.
+    /// Reads the ring again, compares it with those of others, and reports to the workers.
     ///
     /// A ring that cannot be read or does not fit is not adopted: the ring in memory stays in use, and the report lists
     /// its keys.
@@ -55,21 +55,22 @@ struct WorkerHeartbeat: Sendable {
             ring.fileProblem =
                 "\(error.descriptionWhileInUse). The worker continues with the keys in memory; a restart would fail"
         }
-        report(.keyFileUnreadable, problem: ring.fileProblem)
-        report(.keyRingRefused, problem: ring.rejection)
+        updateAlarm(.keyFileUnreadable, problem: ring.fileProblem)
+        updateAlarm(.keyRingRefused, problem: ring.rejection)
         var obstacle = try await keyRingMonitor.check()
         try standBy(obstacle)
-        var reports = try await report(isStandingBy: obstacle != nil)
+        var reports = try await exchangeReports(isStandingBy: obstacle != nil)
         if obstacle == nil {
             obstacle = try await keyRingMonitor.compare(with: reports)
             // Reports again, so that the workers that share the grants know immediately.
-            if obstacle != nil { reports = try await report(isStandingBy: true) }
+            if obstacle != nil { reports = try await exchangeReports(isStandingBy: true) }
         }
         try standBy(obstacle)
         await engine?.updateShare(among: reports)
     }
 
-    private func report(isStandingBy: Bool) async throws -> [WorkerReport] {
+    /// Stores this worker's report, and returns those of all live workers.
+    private func exchangeReports(isStandingBy: Bool) async throws -> [WorkerReport] {
         let keys = ring.current
         let leavesGrantsToOthers = await engine?.leavesGrantsToOthers ?? true
         return try await store.report(
@@ -96,7 +97,7 @@ struct WorkerHeartbeat: Sendable {
     }
 
     /// Raises an alarm, or ends it if its problem is `nil`.
-    private func report(_ kind: AlarmKind, problem: String?) {
+    private func updateAlarm(_ kind: AlarmKind, problem: String?) {
         if let problem {
             raise(kind, problem)
         } else {
