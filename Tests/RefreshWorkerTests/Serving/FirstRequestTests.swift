@@ -47,7 +47,7 @@ struct FirstRequestTests {
         try await withWorker([:]) { worker, fixture in
             fixture.time.advance(by: .seconds(600))
             try await worker.openListeners()
-            #expect(HTTPListeners.probes(worker, phase: Shared(.starting)).health().status == 200)
+            #expect(HTTPListeners.monitoring(worker, phase: Shared(.starting)).health().status == 200)
         }
     }
 

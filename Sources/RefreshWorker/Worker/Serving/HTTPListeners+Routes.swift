@@ -14,13 +14,13 @@ extension HTTPListeners {
         lookups: HTTPClient,
         tokens: AppTokens,
         exchanges: CodeExchanges,
-        probes: MonitoringHandler
+        monitoring: MonitoringHandler
     ) -> Router {
         let events = securityEventReader(worker.context, lookups: lookups)
         return PublicRoutes(
             appDependencies(worker, lookups: lookups, tokens: tokens, exchanges: exchanges),
             verify: { body throws(SecurityEventError) in try await events.read(body) },
-            monitoring: probes
+            monitoring: monitoring
         ).router
     }
 
@@ -90,7 +90,7 @@ extension HTTPListeners {
         hasTLS ? .network(servesMetrics: configuration.servesInternalMetrics) : .thisMachine
     }
 
-    static func probes(
+    static func monitoring(
         _ worker: Worker,
         phase: Shared<ServingPhase>,
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil }

@@ -30,7 +30,7 @@ extension HTTPListeners {
     }
 
     /// Returns the settings of the public listener, with its socket open.
-    static func publicServer(
+    static func publicServerConfiguration(
         at address: ListenAddress,
         configuration: Configuration
     ) throws -> HTTPServer.Configuration {
@@ -55,7 +55,7 @@ extension HTTPListeners {
 
     /// Returns the settings of the internal listener at one of its addresses, which share the connections, with its
     /// socket open.
-    static func internalServer(
+    static func internalServerConfiguration(
         at address: ListenAddress,
         certificate: ServerCertificate?,
         shareOf addresses: Int
@@ -76,7 +76,7 @@ extension HTTPListeners {
     }
 
     /// Starts a server, which logs and counts its requests.
-    static func open(
+    static func startServer(
         _ configuration: HTTPServer.Configuration,
         router: Router,
         refusalHandler: @escaping HTTPServer.RefusalHandler,

@@ -61,7 +61,13 @@ extension InternalListener {
                 }
             let tls = try context.readInternalCertificate()
             configurations = try locations.map { location in
-                try Self.server(at: location, of: locations.count, tls: tls, context: context, inherited: inherited)
+                try Self.configuration(
+                    at: location,
+                    of: locations.count,
+                    tls: tls,
+                    context: context,
+                    inherited: inherited
+                )
             }
             reader = try Self.reader(for: configurations, context: context)
             certificate =
@@ -72,7 +78,7 @@ extension InternalListener {
                 }
         }
 
-        private static func server(
+        private static func configuration(
             at location: ListenerLocation,
             of count: Int,
             tls: ServerCertificate?,
@@ -86,7 +92,7 @@ extension InternalListener {
             if let problem = context.configuration.internalTLSProblem(at: address) {
                 throw CommandError(.configuration, "--listen-internal: \(problem)")
             }
-            return try HTTPListeners.internalServer(
+            return try HTTPListeners.internalServerConfiguration(
                 at: address,
                 certificate: address.reach == .unixSocket ? nil : tls,
                 shareOf: count
@@ -109,7 +115,7 @@ extension InternalListener {
             tokens: AppTokens,
             phase: Shared<ServingPhase>
         ) throws -> InternalListener {
-            let monitoring = HTTPListeners.probes(
+            let monitoring = HTTPListeners.monitoring(
                 worker,
                 phase: phase,
                 certificateExpiry: { [certificate] in certificate?.expiresAt }
@@ -133,7 +139,7 @@ extension InternalListener {
                         hasTLS: configuration.certificate != nil
                     )
                 )
-                return try HTTPListeners.open(
+                return try HTTPListeners.startServer(
                     configuration,
                     router: routes.router,
                     refusalHandler: InternalRoutes.response,

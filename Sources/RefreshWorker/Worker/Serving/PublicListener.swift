@@ -43,7 +43,7 @@ extension PublicListener {
                 lookups: lookups,
                 tokens: tokens,
                 exchanges: exchanges,
-                probes: HTTPListeners.probes(worker, phase: phase)
+                monitoring: HTTPListeners.monitoring(worker, phase: phase)
             )
             let address = try location.address(
                 mode: context.configuration.socketMode,
@@ -58,11 +58,14 @@ extension PublicListener {
                     """
                 )
             }
-            configuration = try HTTPListeners.publicServer(at: address, configuration: context.configuration)
+            configuration = try HTTPListeners.publicServerConfiguration(
+                at: address,
+                configuration: context.configuration
+            )
         }
 
         func start(_ worker: Worker) throws -> PublicListener {
-            let server = try HTTPListeners.open(
+            let server = try HTTPListeners.startServer(
                 configuration,
                 router: router,
                 refusalHandler: PublicRoutes.response,
