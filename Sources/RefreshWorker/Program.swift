@@ -61,7 +61,7 @@ enum Program {
         let foreign = Installation.foreignFile(
             for: arguments,
             with: inputs,
-            onlyRootCanChange: FileStatus.onlyRootCanChange
+            onlyRootCanChange: PathResolver.onlyRootCanChange
         )
         guard let foreign else { return nil }
         guard let user = try ServiceUser(name: Installation.user) else {

@@ -186,7 +186,7 @@ struct InstallationTests {
             ("\(own)/loop", false), ("\(foreign)/to-own/file", false),
             ("\(try made("open", mode: 0o777))/file", false), ("\(try made("sticky", mode: 0o1777))/file", true),
         ]
-        for (path, expected) in cases { #expect(FileStatus.onlyRootCanChange(path) == expected, "\(path)") }
+        for (path, expected) in cases { #expect(PathResolver.onlyRootCanChange(path) == expected, "\(path)") }
     }
 
     @Test("root that continues as another user learns how that user can read a file")

@@ -71,7 +71,7 @@ enum Installation {
 
     /// `true` if a path leads to the configuration file, however it is spelled.
     static func isFile(_ path: String) -> Bool {
-        path == file || FileStatus.absolute(path) == FileStatus.absolute(file)
+        path == file || PathResolver.absolute(path) == PathResolver.absolute(file)
     }
 }
 

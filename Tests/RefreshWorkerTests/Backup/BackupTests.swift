@@ -123,8 +123,8 @@ struct BackupTests {
             #expect(try await context.run(["backup", "--archive", fixture.path("copy.tar")]) == .success)
             let name = try FileReader.system.read(fixture.path("copy.tar")).prefix { $0 != 0 }
             #expect("/" + String(decoding: name, as: UTF8.self) == fixture.path("link/grants.sqlite"))
-            #expect(FileStatus.restorable("/a/./b/../c//d") == "/a/c/d")
-            #expect(FileStatus.restorable("d/e") == FileStatus.absolute(".") + "/d/e")
+            #expect(PathResolver.restorable("/a/./b/../c//d") == "/a/c/d")
+            #expect(PathResolver.restorable("d/e") == PathResolver.absolute(".") + "/d/e")
         }
     }
 

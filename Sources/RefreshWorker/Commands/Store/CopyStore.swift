@@ -146,7 +146,7 @@ extension DatabaseLocation {
     /// The name in a form that is valid from any folder, for users of a copied database.
     fileprivate var title: String {
         switch self {
-        case .file(let path): "the SQLite file \(FileStatus.absolute(path))"
+        case .file(let path): "the SQLite file \(PathResolver.absolute(path))"
         case .server(let address): "PostgreSQL at \(address.url)"
         }
     }

@@ -104,7 +104,7 @@ struct Restoration {
 
     /// The former database of a link would be moved without its content.
     private func refuseLink(_ database: String) throws {
-        let target = FileStatus.link(database)
+        let target = PathResolver.linkTarget(database)
         guard target.isEmpty else {
             throw CommandError(
                 .configuration,

@@ -29,8 +29,8 @@ extension Configuration {
             keyFile, clientSecretFile, jwtSecretFile, noticeSecretFile, servicesFile, internalKeyFile,
         ].compactMap(\.self)
         // A certificate can be in one file with its key, or a link to that.
-        let targets = Set(opening.map(FileStatus.absolute))
-        let open = others.filter { !targets.contains(FileStatus.absolute($0)) }
+        let targets = Set(opening.map(PathResolver.absolute))
+        let open = others.filter { !targets.contains(PathResolver.absolute($0)) }
         let secret = opening + others.filter { !open.contains($0) && !opening.contains($0) }
         return RestoredFiles(
             open: open.filter { !isCredential($0) },

@@ -82,7 +82,7 @@ final class BackupArchive: Sendable {
         guard unsafe fstat(input, &content) == 0 else { throw SystemCallError(call: "fstat of \(source)", code: errno) }
         guard content.st_mode & S_IFMT == S_IFREG else { throw FileError("\(source) is no file", path: source) }
         let header = Self.header(
-            path: FileStatus.restorable(file),
+            path: PathResolver.restorable(file),
             mode: facts.st_mode & 0o7777,
             user: (facts.st_uid, Self.name(ofUser: facts.st_uid)),
             group: (facts.st_gid, Self.name(ofGroup: facts.st_gid)),

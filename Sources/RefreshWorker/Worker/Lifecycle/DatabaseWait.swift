@@ -62,7 +62,7 @@ struct DatabaseWait {
     private func isDiskFull(_ error: StoreError, at path: String) -> Bool {
         guard error.code == .ioFailure else { return error.code == .diskFull }
         do {
-            return try Folder.freeSpace(in: FileStatus.absolute(path).parentFolder) < 1 << 20
+            return try Folder.freeSpace(in: PathResolver.absolute(path).parentFolder) < 1 << 20
         } catch {
             // The wait then has its limit, and ends with the database's own error.
             context.diagnostics.debug("free space", ["error": "\(error)"])

@@ -23,7 +23,7 @@ enum LeftoverFiles {
     static func besideMissing(_ path: String) throws(SystemCallError) -> [String] {
         guard try FileStatus.of(path) == nil else { return [] }
         // SQLite keeps the other files beside the file that a link names.
-        let path = FileStatus.linkedPath(path)
+        let path = PathResolver.followingLinks(path)
         let found = names(ofDatabase: path.fileName, among: try Folder.names(in: path.parentFolder))
         // Another process might have created the database since.
         return try FileStatus.of(path) == nil ? found : []

@@ -18,14 +18,14 @@ struct SpillLocation: Equatable, Sendable {
         switch database {
         case .file(let path):
             // SQLite also follows symbolic links before it names the files next to the database.
-            let path = FileStatus.absolute(path)
+            let path = PathResolver.absolute(path)
             folder = path.parentFolder
             stem = path.fileName
             isBesideDatabase = true
         case .server:
             // systemd separates several folders by colons.
             let state = environment[Self.stateDirectoryName]?.split(separator: ":").first.map(String.init)
-            folder = state ?? FileStatus.absolute(keyFile).parentFolder
+            folder = state ?? PathResolver.absolute(keyFile).parentFolder
             stem = "refresh-worker"
             isBesideDatabase = false
         }

@@ -1,7 +1,7 @@
 import Base
 import Glibc
 
-extension FileStatus {
+extension PathResolver {
     /// `true` if root alone decides what a path leads to: every folder and link on the way, and the file, are root's.
     ///
     /// A way that ends before the file counts as far as it goes.
@@ -24,7 +24,7 @@ extension FileStatus {
                 way = next
                 continue
             }
-            let target = link(next)
+            let target = linkTarget(next)
             linksLeft -= 1
             guard !target.isEmpty, linksLeft > 0 else { return false }
             if target.hasPrefix("/") { way = "" }
