@@ -152,12 +152,12 @@ package struct PlainRefresh: Sendable {
     /// The grant as it is to be stored, without a lease.
     package let refreshed: Grant
     /// The fingerprint of the client secret that the request contained.
-    package let clientSecret: UInt32
+    package let secretFingerprint: UInt32
 
-    package init(claimed: Grant, refreshed: Grant, clientSecret: UInt32) {
+    package init(claimed: Grant, refreshed: Grant, secretFingerprint: UInt32) {
         self.claimed = claimed
         self.refreshed = refreshed
-        self.clientSecret = clientSecret
+        self.secretFingerprint = secretFingerprint
     }
 }
 
@@ -165,5 +165,6 @@ package struct PlainRefresh: Sendable {
 package struct UncountedSuccesses: Hashable, Sendable {
     package var at: Timestamp
     package var count: Int
-    package var clientSecret: UInt32
+    /// The fingerprint of the client secret that they were made with.
+    package var secretFingerprint: UInt32
 }

@@ -28,7 +28,7 @@ struct PlainRefreshConformanceTests {
         refreshed.setLease(nil)
         let tokens = RefreshedTokens(accessToken: try Sample.accessToken(token, obtainedAt: now))
         _ = refreshed.refreshed(tokens, at: now) { _ in now + .seconds(3000) }
-        return PlainRefresh(claimed: grant, refreshed: refreshed, clientSecret: .max)
+        return PlainRefresh(claimed: grant, refreshed: refreshed, secretFingerprint: .max)
     }
 
     private func successes(of client: String, in store: any Store) async throws -> [UncountedSuccesses] {
@@ -46,7 +46,7 @@ struct PlainRefreshConformanceTests {
             let next = now + .seconds(3000)
             #expect(due.map(\.dueAt) == [next, next])
             for client in ["client 0", "client 1"] {
-                let expected = [UncountedSuccesses(at: now, count: 1, clientSecret: .max)]
+                let expected = [UncountedSuccesses(at: now, count: 1, secretFingerprint: .max)]
                 #expect(try await successes(of: client, in: store) == expected)
                 #expect(try await successes(of: client, in: store).isEmpty)
             }
@@ -61,7 +61,7 @@ struct PlainRefreshConformanceTests {
             var first = try refreshed(grants[0]).refreshed
             _ = first.rotate(to: try Sample.refreshToken("rotated", key: Sample.otherKey), at: now)
             let refreshes = [
-                PlainRefresh(claimed: grants[0], refreshed: first, clientSecret: 0), try refreshed(grants[1]),
+                PlainRefresh(claimed: grants[0], refreshed: first, secretFingerprint: 0), try refreshed(grants[1]),
             ]
             #expect(try await store.storePlain(refreshes, at: now).count == 2)
             for refresh in refreshes { #expect(try await store.grant(refresh.claimed.id) == refresh.refreshed) }

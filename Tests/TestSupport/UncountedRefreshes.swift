@@ -8,7 +8,7 @@ final class UncountedRefreshes: Sendable {
     private let successes = Mutex<[String: [UncountedSuccesses]]>([:])
 
     func add(_ refresh: PlainRefresh, at now: Timestamp) {
-        let success = UncountedSuccesses(at: now, count: 1, clientSecret: refresh.clientSecret)
+        let success = UncountedSuccesses(at: now, count: 1, secretFingerprint: refresh.secretFingerprint)
         successes.withLock { $0[refresh.claimed.clientID, default: []].append(success) }
     }
 

@@ -55,7 +55,11 @@ extension PlainRefresh {
     /// The refresh as it is stored with a plain batch.
     fileprivate init?(of refresh: Refresh, _ decision: RefreshDecision) {
         guard let grant = decision.grant else { return nil }
-        self.init(claimed: refresh.grant, refreshed: grant, clientSecret: refresh.result.clientSecret.rawValue)
+        self.init(
+            claimed: refresh.grant,
+            refreshed: grant,
+            secretFingerprint: refresh.result.secretFingerprint.rawValue
+        )
     }
 }
 

@@ -57,8 +57,8 @@ package struct ClientHealth: Hashable, Sendable {
     var lastWave: Wave?
     /// The time of the last refresh of a proven grant of this client.
     package var provenSuccessAt: Timestamp?
-    /// The client secret that this refresh was made with.
-    var provenClientSecret = ClientSecretFingerprint.none
+    /// The fingerprint of the client secret that this refresh was made with.
+    var provenSecretFingerprint = ClientSecretFingerprint.none
     /// The time at which the endpoint last worked again after it had failed for every grant.
     var outageEndedAt: Timestamp?
     /// The instant of the first of the endpoint's failures in a row.
@@ -146,7 +146,7 @@ extension ClientHealth {
             rate.record(successes: part.count, at: at)
             if !hasProvenSuccess(after: at, until: now) {
                 provenSuccessAt = at
-                provenClientSecret = ClientSecretFingerprint(rawValue: part.clientSecret)
+                provenSecretFingerprint = ClientSecretFingerprint(rawValue: part.secretFingerprint)
             }
         }
         clientErrors = ConsecutiveClientErrors()
@@ -187,7 +187,7 @@ extension ClientHealth {
             lastWave = Wave(lastRefusalAt: lastRefusalAt, recoveries: body["wave_recoveries"]?.boundedCount ?? 0)
         }
         provenSuccessAt = body["proven_success_at"]?.timestamp
-        provenClientSecret = ClientSecretFingerprint(stored: body["proven_client_secret"])
+        provenSecretFingerprint = ClientSecretFingerprint(stored: body["proven_client_secret"])
         outageEndedAt = body["outage_ended_at"]?.timestamp
         failures = [ClientFailure](body["failures"])
         // The rest counts by the clock of its epoch.
@@ -220,7 +220,9 @@ extension ClientHealth {
             line.field("wave_recoveries", lastWave.recoveries)
         }
         if let provenSuccessAt { line.field("proven_success_at", provenSuccessAt.milliseconds) }
-        if provenClientSecret != .none { line.field("proven_client_secret", Int64(provenClientSecret.rawValue)) }
+        if provenSecretFingerprint != .none {
+            line.field("proven_client_secret", Int64(provenSecretFingerprint.rawValue))
+        }
         if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }
         if let failingSince { line.field("failing_since", failingSince.milliseconds) }
         if clientErrors != ConsecutiveClientErrors() { line.object("refusals") { clientErrors.write(into: &$0) } }

@@ -10,8 +10,8 @@ package final class RefreshResult: Sendable {
     /// The claim under which the request was sent.
     let claim: RefreshClaim
     let answer: Answer
-    /// The client secret that the request contained.
-    let clientSecret: ClientSecretFingerprint
+    /// The fingerprint of the client secret that the request contained.
+    let secretFingerprint: ClientSecretFingerprint
     /// The HTTP status, for the log and for the failures in the client's health.
     let status: Int?
     /// Google's error text, for the log.
@@ -22,14 +22,14 @@ package final class RefreshResult: Sendable {
     init(
         claim: RefreshClaim,
         answer: Answer,
-        clientSecret: ClientSecretFingerprint = .none,
+        secretFingerprint: ClientSecretFingerprint = .none,
         status: Int? = nil,
         text: String? = nil,
         latency: Duration? = nil
     ) {
         self.claim = claim
         self.answer = answer
-        self.clientSecret = clientSecret
+        self.secretFingerprint = secretFingerprint
         self.status = status
         self.text = text
         self.latency = latency
@@ -116,7 +116,7 @@ extension RefreshResult {
         self.init(
             claim: claim,
             answer: answer,
-            clientSecret: request.clientSecret?.fingerprint ?? .none,
+            secretFingerprint: request.clientSecret?.fingerprint ?? .none,
             status: parsed.status,
             text: parsed.text,
             latency: received.latency

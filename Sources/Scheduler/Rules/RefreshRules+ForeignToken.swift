@@ -43,7 +43,7 @@ extension RefreshRules {
     /// Returns the alarm about a refused client secret, unless it is the one of the client's last success.
     func clientSecretsAlarm(about code: String, in context: DecisionContext) -> RefreshDecision.Alarm? {
         let health = context.health
-        guard health.provenSuccessAt != nil, context.result.clientSecret != health.provenClientSecret else {
+        guard health.provenSuccessAt != nil, context.result.secretFingerprint != health.provenSecretFingerprint else {
             return nil
         }
         return RefreshDecision.Alarm(

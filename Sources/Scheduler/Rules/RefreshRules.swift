@@ -147,7 +147,7 @@ package struct RefreshRules: Sendable {
         let now = context.now
         context.health.recordAnswer(isRefusal: false, at: now)
         context.health.provenSuccessAt = now
-        context.health.provenClientSecret = context.result.clientSecret
+        context.health.provenSecretFingerprint = context.result.secretFingerprint
         context.health.clientErrors = ConsecutiveClientErrors()
         // Attempts that callers cause do not count: their refusals do not either.
         let isConfirmation = context.grant.isConfirmation(at: now)

@@ -38,7 +38,7 @@ extension RefreshResult {
         line.field("generation", claim.generation)
         if let lastAttemptAt = claim.lastAttemptAt { line.field("last_attempt_at", lastAttemptAt.milliseconds) }
         if let sent = claim.refreshToken { line.object("sent") { Self.write(sent, into: &$0) } }
-        if clientSecret != .none { line.field("client_secret", Int64(clientSecret.rawValue)) }
+        if secretFingerprint != .none { line.field("client_secret", Int64(secretFingerprint.rawValue)) }
         switch answer {
         case .granted(let tokens):
             line.object("access") { Self.write(tokens.accessToken, into: &$0) }
@@ -86,14 +86,14 @@ extension RefreshResult {
             lastAttemptAt: object["last_attempt_at"]?.timestamp,
             refreshToken: try refreshToken(from: object["sent"])
         )
-        let clientSecret = ClientSecretFingerprint(stored: object["client_secret"])
+        let secretFingerprint = ClientSecretFingerprint(stored: object["client_secret"])
         let rotated = try refreshToken(from: object["rotated"])
         // A rotated token that cannot be read must not look like an answer without one.
         guard rotated != nil || object["rotated"] == nil else { return nil }
         if let flaw = object["flaw"]?.string {
             guard let rotated else { return nil }
             let answer = Answer.flawed(code: flaw, rotated: rotated)
-            return RefreshResult(claim: claim, answer: answer, clientSecret: clientSecret)
+            return RefreshResult(claim: claim, answer: answer, secretFingerprint: secretFingerprint)
         }
         guard let access = try accessToken(from: object["access"]) else { return nil }
         let tokens = RefreshedTokens(
@@ -103,7 +103,7 @@ extension RefreshResult {
             refreshTokenExpiresAt: object["refresh_expires_at"]?.timestamp,
             digest: digest(from: object["access_digest"])
         )
-        return RefreshResult(claim: claim, answer: .granted(tokens), clientSecret: clientSecret)
+        return RefreshResult(claim: claim, answer: .granted(tokens), secretFingerprint: secretFingerprint)
     }
 
     private static func accessToken(from object: JSONValue?) throws(CryptoError) -> Grant.AccessToken? {

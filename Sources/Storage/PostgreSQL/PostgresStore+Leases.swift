@@ -178,7 +178,7 @@ extension SQLQuery {
         .init("claim", .integer) { .integer($0.claimed.lease?.claim) },
         .init("row_version", .integer) { .integer($0.claimed.lease?.rowVersion) },
         .init("due_at", .integer) { .time($0.refreshed.dueAt) },
-        .init("client_secret", .integer) { .integer(Int64($0.clientSecret)) },
+        .init("client_secret", .integer) { .integer(Int64($0.secretFingerprint)) },
     ]
 
     /// The columns of the refreshed grant, and then ``plainColumns``.
@@ -277,6 +277,6 @@ extension UncountedSuccesses {
         let at = Timestamp(milliseconds: row.integer())
         let count = Int(row.integer())
         let secret = UInt32(truncatingIfNeeded: row.integer())
-        return (client, UncountedSuccesses(at: at, count: count, clientSecret: secret))
+        return (client, UncountedSuccesses(at: at, count: count, secretFingerprint: secret))
     }
 }

@@ -9,7 +9,7 @@ struct UncountedSuccessTests {
     private let instant = BootInstant(milliseconds: 5_000_000)
 
     private func successes(_ count: Int, at time: Timestamp, secret: UInt32 = 7) -> UncountedSuccesses {
-        UncountedSuccesses(at: time, count: count, clientSecret: secret)
+        UncountedSuccesses(at: time, count: count, secretFingerprint: secret)
     }
 
     /// A health with answers of both kinds in the last minutes, up to this time.
@@ -26,7 +26,7 @@ struct UncountedSuccessTests {
         let now = start + .seconds(86_400)
         var (added, single) = (health(until: now), health(until: now))
         single.provenSuccessAt = count == 0 ? nil : now
-        single.provenClientSecret = ClientSecretFingerprint(rawValue: count == 0 ? 0 : 7)
+        single.provenSecretFingerprint = ClientSecretFingerprint(rawValue: count == 0 ? 0 : 7)
         for _ in 0..<count { single.recordAnswer(isRefusal: false, at: now) }
         if count > 0 { _ = added.add([successes(count, at: now)], at: now, instant: instant) }
         #expect(added == single)
@@ -56,13 +56,13 @@ struct UncountedSuccessTests {
         let parts = [successes(1, at: start + .seconds(9), secret: 2), successes(1, at: start, secret: 1)]
         _ = health.add(parts, at: start + .seconds(10), instant: instant)
         #expect(health.provenSuccessAt == start + .seconds(9))
-        #expect(health.provenClientSecret.rawValue == 2)
+        #expect(health.provenSecretFingerprint.rawValue == 2)
         _ = health.add([successes(1, at: start + .seconds(8), secret: 3)], at: start + .seconds(10), instant: instant)
-        #expect(health.provenClientSecret.rawValue == 2, "an earlier success that became visible later")
+        #expect(health.provenSecretFingerprint.rawValue == 2, "an earlier success that became visible later")
         let setBack = start - .seconds(3_600)
         _ = health.add([successes(1, at: setBack, secret: 4)], at: setBack, instant: instant)
         #expect(health.provenSuccessAt == setBack)
-        #expect(health.provenClientSecret.rawValue == 4)
+        #expect(health.provenSecretFingerprint.rawValue == 4)
     }
 
     @Test("end a row of refusals and of failures, and close a breaker only if it probes")

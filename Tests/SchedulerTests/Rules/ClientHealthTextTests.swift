@@ -39,7 +39,7 @@ struct ClientHealthTextTests {
                 pausedUntil: BootInstant(milliseconds: 99)
             ),
             provenSuccessAt: start,
-            provenClientSecret: ClientSecretFingerprint(rawValue: .max),
+            provenSecretFingerprint: ClientSecretFingerprint(rawValue: .max),
             outageEndedAt: start - .seconds(9)
         )
         for number in 0..<200 {
@@ -75,7 +75,7 @@ struct ClientHealthTextTests {
         #expect(read.breaker == Breaker())
         #expect(read.limits == Pacer.Limits())
         #expect(read.provenSuccessAt == health.provenSuccessAt)
-        #expect(read.provenClientSecret == health.provenClientSecret)
+        #expect(read.provenSecretFingerprint == health.provenSecretFingerprint)
         #expect(read.rate == health.rate)
         #expect(read.unconfirmedEnds == health.unconfirmedEnds)
         #expect(read.failures == health.failures && read.failures.count == 2)

@@ -44,9 +44,9 @@ struct ClientRuleTests {
             var fixture = RulesFixture()
             var grant = try Sample.grant()
             let refusal = RefreshResult.Answer.failed(.clientFault(code: code), retryAfter: nil)
-            #expect(fixture.decide(refusal, on: &grant, clientSecret: sent).alarm == nil, "without a success")
-            _ = fixture.decide(try Sample.granted(), on: &grant, clientSecret: right)
-            let decision = fixture.decide(refusal, on: &grant, clientSecret: sent)
+            #expect(fixture.decide(refusal, on: &grant, secretFingerprint: sent).alarm == nil, "without a success")
+            _ = fixture.decide(try Sample.granted(), on: &grant, secretFingerprint: right)
+            let decision = fixture.decide(refusal, on: &grant, secretFingerprint: sent)
             #expect(decision.alarm?.kind == (raisesAlarm ? .clientSecretsDiffer : nil), "\(code)")
             #expect(grant.state == .active)
         }
@@ -252,20 +252,20 @@ struct ForeignTokenTests {
             var other = try Sample.grant(2)
             var grant = try Sample.grant(isProven: isProven)
             for hour in 0..<30 {
-                _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other, clientSecret: right)
+                _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other, secretFingerprint: right)
                 fixture.advance(by: .seconds(10))
                 let refusal = RefreshResult.Answer.failed(verdict, retryAfter: nil)
-                let decision = fixture.decide(refusal, on: &grant, clientSecret: sent)
+                let decision = fixture.decide(refusal, on: &grant, secretFingerprint: sent)
                 #expect(decision.outcome == .retrying && decision.alarm?.kind == .clientSecretsDiffer, "hour \(hour)")
                 #expect(grant.state == .retrying && grant.reason == .clientMismatchUnconfirmed)
                 fixture.advance(by: .seconds(3590))
             }
             // A worker with the right secret takes the grant over: its token is foreign indeed.
-            _ = fixture.decide(.failed(verdict, retryAfter: nil), on: &grant, clientSecret: right)
+            _ = fixture.decide(.failed(verdict, retryAfter: nil), on: &grant, secretFingerprint: right)
             fixture.advance(by: .seconds(86_400))
-            _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other, clientSecret: right)
+            _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other, secretFingerprint: right)
             fixture.advance(by: .seconds(10))
-            let last = fixture.decide(.failed(verdict, retryAfter: nil), on: &grant, clientSecret: right)
+            let last = fixture.decide(.failed(verdict, retryAfter: nil), on: &grant, secretFingerprint: right)
             #expect(last.outcome == .reauthRequired && grant.reason == .clientMismatch)
         }
     }

@@ -31,8 +31,8 @@ struct ClientSecretTests {
         try await fixture.add(2...2, of: "public", overdueSince: .seconds(1))
         await fixture.runLoopIteration()
         let first = try await fixture.health(of: "first")
-        #expect(first.provenClientSecret == ClientSecretFingerprint(of: secret, clientID: "first"))
-        #expect(try await fixture.health(of: "public").provenClientSecret == .none)
+        #expect(first.provenSecretFingerprint == ClientSecretFingerprint(of: secret, clientID: "first"))
+        #expect(try await fixture.health(of: "public").provenSecretFingerprint == .none)
         #expect(!String(decoding: first.stored, as: UTF8.self).contains("secret of"))
     }
 }

@@ -81,15 +81,15 @@ struct SpilledResultTests {
     }
 
     @Test("keeps the fingerprint of the client secret, with which later refusals are compared")
-    func clientSecret() throws {
+    func secretFingerprint() throws {
         let vault = try vault()
         let secret = ClientSecretFingerprint(of: Secret("hush"), clientID: "client")
         let rotated = try vault.seal(refreshToken: Secret("rotated"), for: claim.grant, expiresAt: start)
         for answer in [try Sample.granted(), .flawed(code: "flawed_answer", rotated: rotated)] {
             for fingerprint in [secret, .none] {
-                let result = RefreshResult(claim: claim, answer: answer, clientSecret: fingerprint)
+                let result = RefreshResult(claim: claim, answer: answer, secretFingerprint: fingerprint)
                 let sealed = try #require(try result.sealed(with: vault))
-                #expect(try RefreshResult.open(sealed, with: vault).clientSecret == fingerprint)
+                #expect(try RefreshResult.open(sealed, with: vault).secretFingerprint == fingerprint)
             }
         }
     }

@@ -105,7 +105,7 @@ struct RulesFixture {
         claim: Int64 = RulesFixture.claim,
         leasedAs lease: Int64? = RulesFixture.claim,
         generation: Int64? = nil,
-        clientSecret: ClientSecretFingerprint = .none
+        secretFingerprint: ClientSecretFingerprint = .none
     ) -> RefreshDecision {
         grant.setLease(
             lease.map { Lease(owner: "worker", claim: $0, epoch: "boot", until: instant + .seconds(30)) }
@@ -117,7 +117,7 @@ struct RulesFixture {
             generation: generation ?? grant.generation,
             lastAttemptAt: grant.lastAttemptAt
         )
-        let result = RefreshResult(claim: claim, answer: answer, clientSecret: clientSecret)
+        let result = RefreshResult(claim: claim, answer: answer, secretFingerprint: secretFingerprint)
         let decision = rules.decide(
             DecisionContext(result: result, grant: grant, health: health, now: now, instant: instant, jitter: jitter)
         )
