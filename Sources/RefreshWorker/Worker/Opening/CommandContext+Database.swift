@@ -2,6 +2,20 @@ import Base
 import Storage
 import Telemetry
 
+/// The ways to open a database. Most commands need one of these, which open the configured database, refuse an
+/// incomplete one, and a moved one unless they only read, and then take care of its spill files:
+///
+/// - ``openStore(onUpgrade:)``: makes the database if there is none. The worker, and commands that add.
+/// - ``withExistingStore(for:_:)``: the database must exist, and is closed after the body. Most other commands.
+/// - ``openExistingStore(for:)``: the same for a command that closes the database itself, such as one with a heartbeat.
+/// - ``openStoreIfThere(for:)``: `nil` if there is no database, which is no error for the command.
+/// - ``openStore(forDryRun:)``: an import, whose dry run must not make the database.
+///
+/// The others check nothing of that. They are for commands about a database itself:
+///
+/// - ``open(_:time:makesTables:for:onUpgrade:)``: any location, in whatever state it is, to copy or check it.
+/// - ``openFile(_:time:for:onUpgrade:)``: an SQLite file that is known to exist, to back it up or check it.
+/// - ``openServer(_:time:makesTables:)``: only for `open`.
 extension CommandContext {
     /// Opens the database and creates its tables if there are none.
     ///
@@ -117,7 +131,7 @@ extension CommandContext {
     /// Opens the store on a server.
     ///
     /// It returns `nil` if the database has no tables and this call must not create them.
-    func openServer(
+    private func openServer(
         _ address: DatabaseAddress,
         time: any TimeSource,
         makesTables: Bool
