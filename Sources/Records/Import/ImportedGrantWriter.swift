@@ -77,15 +77,18 @@ package struct ImportedGrantWriter: Sendable {
         return PreparedGrants(items: items, preparedAt: now)
     }
 
-    package func store(_ grants: [ImportedGrant]) async throws -> [Outcome] { try await store(try prepare(grants)) }
+    /// Prepares grants and stores them.
+    package func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
+        try await store(prepared: try prepare(grants))
+    }
 
-    /// Stores grants in their order.
+    /// Stores prepared grants in their order.
     ///
     /// Of two grants of one user, the first counts as stored before the second.
     ///
     /// All new grants are stored in one transaction. A grant that turns out to be stored already needs a second
     /// attempt. One that another process changes during that attempt needs a third. These are stored in smaller parts.
-    package func store(_ prepared: PreparedGrants) async throws -> [Outcome] {
+    package func store(prepared: PreparedGrants) async throws -> [Outcome] {
         var outcomes: [Outcome?] = Array(repeating: nil, count: prepared.items.count)
         var changed: [PendingGrant] = []
         func take(_ decisions: [ImportedGrantBatch.Decision], about positions: some Sequence<Int>) {
@@ -98,7 +101,7 @@ package struct ImportedGrantWriter: Sendable {
                 }
             }
         }
-        take(try await decide(about: prepared.items, at: prepared.preparedAt), about: prepared.items.indices)
+        take(try await storeAtOnce(prepared.items, at: prepared.preparedAt), about: prepared.items.indices)
         while !changed.isEmpty {
             var rest = changed[...]
             changed = []
@@ -111,7 +114,7 @@ package struct ImportedGrantWriter: Sendable {
                     let content = try await content(of: item, at: now)
                     items.append(ImportedGrantBatch.Item(imported: item.imported, content: content))
                 }
-                take(try await decide(about: items, at: now), about: part.map(\.position))
+                take(try await storeAtOnce(items, at: now), about: part.map(\.position))
             }
         }
         return outcomes.compactMap(\.self)
@@ -124,8 +127,9 @@ package struct ImportedGrantWriter: Sendable {
         let stored: Grant?
     }
 
-    private func decide(
-        about items: [ImportedGrantBatch.Item],
+    /// Stores items in one transaction, except those whose stored grant has changed. A dry run only decides.
+    private func storeAtOnce(
+        _ items: [ImportedGrantBatch.Item],
         at now: Timestamp
     ) async throws -> [ImportedGrantBatch.Decision] {
         guard let store, !items.isEmpty else { return items.map { _ in .done(.stored) } }

@@ -31,7 +31,7 @@ struct GrantImport: OverlappingImport {
 
     func prepare(_ batch: [ImportedGrant]) throws -> @Sendable () async throws -> [ImportedGrantWriter.Outcome] {
         let prepared = try writer.prepare(batch)
-        return { [writer] in try await writer.store(prepared) }
+        return { [writer] in try await writer.store(prepared: prepared) }
     }
 
     mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, at place: String) {
