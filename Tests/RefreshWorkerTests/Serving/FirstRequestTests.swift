@@ -36,7 +36,7 @@ struct FirstRequestTests {
     func isKnown() async throws {
         try await withWorker([.listenInternal: "unix:ROOT/internal.sock"]) { worker, _ in
             try await worker.openListeners()
-            #expect(worker.listeners != nil && worker.database.problem == nil)
+            #expect(worker.listeners != nil && worker.status.database.problem == nil)
             let status = try await worker.context.status(from: worker.store).snapshot()
             #expect(status.workers?.map(\.id) == [worker.context.workerName])
         }

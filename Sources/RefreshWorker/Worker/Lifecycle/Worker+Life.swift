@@ -18,7 +18,7 @@ extension Worker {
     /// The first request needs a recent check of the database, and loops that count as running after a long wait for
     /// it.
     mutating func openListeners() async throws {
-        await database.check()
+        await status.database.check()
         for loop in LoopHeartbeats.Loop.allCases { loopHeartbeats.record(loop) }
         do {
             listeners = try HTTPListeners(self)

@@ -40,7 +40,7 @@ extension Worker {
     var daemonLoops: [BackgroundLoop] {
         var loops: [BackgroundLoop] = [
             { await engine.run { loopHeartbeats.record(.scan) } },
-            monitorHTTP, database.run, keepReserveRepeatedly, cleanUp, compareTally, summarise,
+            monitorHTTP, status.database.run, keepReserveRepeatedly, cleanUp, compareTally, summarise,
             { await listeners?.internalListener?.certificate?.checkRepeatedly() },
         ]
         if listeners?.internalListener != nil { loops.append(status.run) }

@@ -25,7 +25,6 @@ struct Worker: Sendable {
     let heartbeat: WorkerHeartbeat
     /// Delivers notices to the backend, or is `nil` if they are not configured.
     let notices: NoticeDispatcher?
-    let database: DatabaseReadiness
     let status: LiveStatus
     let loopHeartbeats: LoopHeartbeats
     let notifier: SystemdNotifier
@@ -72,10 +71,9 @@ struct Worker: Sendable {
             engine: engine
         )
         notices = try context.openNotices(store: store, log: log)
-        database = DatabaseReadiness(store: store, time: context.time)
         status = LiveStatus(
             from: context.status(from: store),
-            database: database,
+            database: DatabaseReadiness(store: store, time: context.time),
             engine: engine,
             metrics: metrics,
             diagnostics: context.diagnostics,
