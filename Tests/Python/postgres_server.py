@@ -2,9 +2,22 @@
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 
 from expectations import ROOT, wait_for
+
+
+def put_programs_first():
+    """Puts PostgreSQL's own programs first in the path of this process and of those that it starts.
+
+    Debian's psql is a Perl program that starts the one of the right version, and the tests start it often.
+    """
+    folders = list(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
+    if folders:
+        newest = max(folders, key=lambda folder: [int(part) for part in re.findall(r"\d+", folder.parent.name)])
+        os.environ["PATH"] = f"{newest}:{os.environ['PATH']}"
 
 
 class Server:
