@@ -361,7 +361,7 @@ enum StorePair: CaseIterable, CustomTestStringConvertible, Sendable {
             guard pair != .fileToFile else {
                 return try await body(Stores(folder: folder, server: nil, serverName: serverName))
             }
-            try await PostgresServer.withDatabase { server in
+            try await PostgresServer.withReusedDatabase { server in
                 try await body(Stores(folder: folder, server: server, serverName: serverName))
             }
         }

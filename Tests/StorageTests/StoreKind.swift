@@ -51,7 +51,7 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
                 await store.close()
             }
         case .postgres:
-            try await PostgresServer.withDatabase { url in
+            try await PostgresServer.withReusedDatabase { url in
                 let store = try await PostgresStore.open(
                     url: url,
                     timeout: .seconds(60),
