@@ -115,9 +115,15 @@ package protocol Store: Sendable {
     /// Repairs grants that were stored or tried later than `now`, by a clock that was ahead, and returns their number.
     ///
     /// Neither the expiry nor the due time of such a grant can be trusted, so it becomes due at `now`, spread over a
-    /// minute. A grant that waits for confirmation is left alone: an early retry would defeat the confirmation delay.
-    /// Pending notices are due at once.
+    /// minute. One whose refusal is in doubt is left to ``restartDoubts(at:confirmingAt:)``. Pending notices are due at
+    /// once.
     func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int
+
+    /// Makes every doubt about a refusal begin anew at `now`, after a step of the clock, and returns the clients of these
+    /// grants.
+    ///
+    /// The confirmations come at `dueAt` and within the minute after it.
+    func restartDoubts(at now: Timestamp, confirmingAt dueAt: Timestamp) async throws -> Set<String>
 
     /// Stores the report of this worker, and returns the last reports of all live workers.
     func report(_ worker: WorkerReport) async throws -> [WorkerReport]

@@ -46,7 +46,9 @@ enum PostgresServer {
         do {
             if former == nil { try await run("CREATE DATABASE \(name)", on: url) }
             result = try await body(Secret(database))
-            try await run("SET client_min_messages = error; DROP SCHEMA IF EXISTS refresh_worker CASCADE", on: database)
+            // A body that leaves a transaction open fails, and does not wait for it.
+            let settings = "SET client_min_messages = error; SET lock_timeout = '60s'"
+            try await run("\(settings); DROP SCHEMA IF EXISTS refresh_worker CASCADE", on: database)
         } catch {
             await reusedDatabases.give(nil)
             try await run("DROP DATABASE IF EXISTS \(name) WITH (FORCE)", on: url)

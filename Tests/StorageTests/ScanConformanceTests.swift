@@ -200,7 +200,7 @@ struct ScanConformanceTests {
     )
     func triedByClockAhead(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
-            let ahead = start + .seconds(600)
+            let ahead = start + .seconds(3600)
             var tried: [Grant] = []
             let reasons: [(Int64, GrantReason)] = [
                 (1, GrantReason(rawValue: "http_503")), (2, .invalidGrantUnconfirmed), (3, .refusalUnconfirmed),
@@ -217,16 +217,49 @@ struct ScanConformanceTests {
         }
     }
 
-    @Test("A confirmation that a clock far ahead stored is due within a minute", arguments: StoreKind.allCases)
-    func confirmationByClockFarAhead(kind: StoreKind) async throws {
+    @Test("After a step of the clock every doubt begins anew, and nothing else changes", arguments: StoreKind.allCases)
+    func restartDoubts(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
-            let weekAhead = start + .seconds(604_800)
-            var inDoubt = try Sample.grant(1)
-            _ = inDoubt.retry(reason: .invalidGrantUnconfirmed, dueAt: weekAhead + .seconds(300), at: weekAhead)
-            inDoubt.suspect(since: weekAhead)
-            try await store.add([inDoubt])
-            #expect(try await store.rescheduleGrantsStoredAfter(start) == 1)
-            #expect(try await store.grant(inDoubt.id)?.dueAt == start)
+            for before in [start + .seconds(604_800), start - .seconds(604_800)] {
+                var grants: [Grant] = []
+                let first = before > start ? 1 : 101
+                for (id, reason) in zip(first..., [GrantReason.invalidGrantUnconfirmed, .refusalUnconfirmed]) {
+                    var grant = try Sample.grant(Int64(id))
+                    _ = grant.retry(reason: reason, dueAt: before + .seconds(300), at: before)
+                    grant.suspect(since: before)
+                    grants.append(grant)
+                }
+                var suspended = try Sample.grant(Int64(first) + 2)
+                _ = suspended.suspend(
+                    reason: GrantReason(rawValue: "org_internal"),
+                    probeAt: before + .seconds(300),
+                    at: before
+                )
+                suspended.suspect(since: before)
+                grants.append(suspended)
+                var others = try (3...6).map { try Sample.grant(Int64(first) + $0) }
+                _ = others[0].retry(reason: GrantReason(rawValue: "http_503"), dueAt: before, at: before)
+                _ = others[1].retry(reason: .clientMismatchUnconfirmed, dueAt: before, at: before)
+                others[1].suspect(since: before)
+                _ = others[2].suspend(reason: GrantReason(rawValue: "org_internal"), probeAt: before, at: before)
+                try await store.add(grants + others)
+
+                let now = start + .seconds(1)
+                let clients = try await store.restartDoubts(at: now, confirmingAt: now + .seconds(300))
+                #expect(clients == Set(grants.map(\.clientID)))
+                for var grant in grants {
+                    let stored = try #require(try await store.grant(grant.id))
+                    #expect(stored.suspectedSince == now)
+                    let dueAt = try #require(stored.dueAt)
+                    #expect(dueAt >= now + .seconds(300) && dueAt < now + .seconds(360))
+                    grant.suspect(since: now)
+                    grant.reschedule(to: dueAt)
+                    #expect(stored == grant)
+                    // It must not be in doubt for the second round.
+                    try await store.change(grant.id) { $0.disconnect(reason: .invalidGrant, at: now) }
+                }
+                for grant in others { #expect(try await store.grant(grant.id) == grant) }
+            }
         }
     }
 

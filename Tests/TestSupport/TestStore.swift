@@ -190,6 +190,10 @@ package final class TestStore: SQLStore {
         return state.withLock(\.hasEndlessRetries) ? GrantID(rawValue: 1) : next
     }
 
+    package func restartDoubts(at now: Timestamp, confirmingAt dueAt: Timestamp) async throws -> Set<String> {
+        try await database.restartDoubts(at: now, confirmingAt: dueAt)
+    }
+
     package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
         try state.withLock { state in
             guard state.rescheduleFailures > 0 else { return }

@@ -107,6 +107,7 @@ extension RefreshEngine {
             case .repair(let step, let isNew):
                 if isNew { log.clockStep(step) }
                 if step < .zero { log.rescheduled(try await store.rescheduleGrantsStoredAfter(reading.now)) }
+                try await restartDoubts(after: step, at: reading.now)
                 // Until this is stored, the next process finds the same step.
                 try await store.record(reading)
                 state.clockRepaired(at: time.sinceBoot)
@@ -115,6 +116,29 @@ extension RefreshEngine {
             reportStoreFailure(error, waiting: inFlight)
         }
     }
+
+    /// Makes the doubts about refusals last as long as they must by the clock as it is now.
+    ///
+    /// Example: 500 grants are refused in a wave. Five seconds later the clock goes forward by an hour. Without this,
+    /// every doubt would count as an hour old, and the next refusal would end it. Several workers can do this for the
+    /// same step, one after the other.
+    private func restartDoubts(after step: Duration, at now: Timestamp) async throws {
+        guard step >= Self.stepThatRestartsDoubts || step <= .zero - Self.stepThatRestartsDoubts else { return }
+        let confirmation = now + RefreshRules.firstConfirmationAfter
+        let doubted = try await store.restartDoubts(at: now, confirmingAt: confirmation)
+        for client in Set(try await store.clientHealth().keys).union(doubted) {
+            try await store.transact { transaction in
+                var healths = ClientHealthCache(transaction: transaction, now: now)
+                var health = try healths.health(of: client)
+                health.clockStepped(by: step, hasDoubts: doubted.contains(client), at: now)
+                healths.set(health, of: client)
+                try healths.save()
+            }
+        }
+    }
+
+    /// A smaller step lets a confirmation come early by no more than that.
+    private static let stepThatRestartsDoubts: Duration = .seconds(60)
 
     /// Continues the clock of deletions, and stores the reading of the clocks for the next process, unless a step
     /// before it is still to be repaired.

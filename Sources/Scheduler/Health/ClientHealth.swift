@@ -87,6 +87,21 @@ package struct ClientHealth: Hashable, Sendable {
         rate.record(isRefusal: isRefusal, at: now)
     }
 
+    /// Moves times to the clock as it is after a step.
+    ///
+    /// With grants in doubt, which begin anew then, a wave counts as one of now: what the rate was when they were refused
+    /// cannot be told any more.
+    mutating func clockStepped(by step: Duration, hasDoubts: Bool, at now: Timestamp) {
+        // After a step back only what was recorded since the clock went ahead is wrong, and lies in the future.
+        func moved(_ time: Timestamp) -> Timestamp { min(step > .zero ? time + step : time, now) }
+        unconfirmedEnds = unconfirmedEnds.map { UnconfirmedEnd(grant: $0.grant, at: moved($0.at)) }
+        if hasDoubts {
+            lastWave = Wave(lastRefusalAt: now)
+        } else if let wave = lastWave {
+            lastWave?.lastRefusalAt = moved(wave.lastRefusalAt)
+        }
+    }
+
     /// Records that a grant was ended or suspended. Without confirmation it can be recalled.
     mutating func recordEnd(of grant: GrantID, isConfirmed: Bool, at now: Timestamp) {
         rate.recordEnd(at: now)

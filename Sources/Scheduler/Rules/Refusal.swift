@@ -86,7 +86,8 @@ extension Refusal {
 
     /// `true` while another worker might hold the answer that spent the token, and not reach the database.
     var answerMightBeElsewhere: Bool {
-        guard reason == .answerLost, let lostAt = grant.answerLostAt else { return false }
+        // A time in the future was stored before the clock was set back.
+        guard reason == .answerLost, let lostAt = grant.answerLostAt, lostAt <= now else { return false }
         return now - lostAt < RefreshRules.maximumLostResponseWait
     }
 

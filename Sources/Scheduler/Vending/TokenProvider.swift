@@ -63,7 +63,7 @@ package struct TokenProvider: Sendable {
     }
 
     /// Returns another access token to replace one that Google refused. Simultaneous calls share one refresh, and one
-    /// grant gets at most one per ``VendDecision/pause``.
+    /// grant gets at most one per ``VendDecision/minimumPause``.
     package func renewedToken(of grant: Grant, insteadOf rejected: Secret) async throws -> VendedToken {
         try await engine.freshToken(of: grant.userID, insteadOf: rejected)
     }

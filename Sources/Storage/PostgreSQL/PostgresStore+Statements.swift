@@ -223,6 +223,19 @@ extension PostgresStore {
             UPDATE refresh_worker.grant_schedule AS s SET due_at = \(due) FROM refresh_worker.grants AS g
             WHERE g.id = s.grant_id AND \(ScanQueries.isOfTheFuture)
             """
+        },
+        restartDoubts: { due in
+            """
+            WITH part AS MATERIALIZED (
+                SELECT id FROM refresh_worker.grants WHERE \(ScanQueries.isDoubtToRestart) ORDER BY id LIMIT $4
+            ), doubted AS (
+                UPDATE refresh_worker.grants AS g SET suspected_since = $1 FROM part
+                WHERE g.id = part.id AND \(ScanQueries.isInDoubt) RETURNING g.id, g.client_id
+            ), moved AS (
+                UPDATE refresh_worker.grant_schedule AS s SET due_at = \(due) FROM doubted WHERE s.grant_id = doubted.id
+            )
+            SELECT id, client_id FROM doubted
+            """
         }
     )
 }

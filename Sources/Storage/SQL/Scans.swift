@@ -17,9 +17,19 @@ struct ScanQueries: Sendable {
     let expedite: SQLQuery
     /// Makes the grants after the id `$2`, up to the id `$3`, due at `$1` if they were stored or tried later.
     let reschedule: SQLQuery
+    /// Makes the doubts of at most `$4` grants after the id `$3` begin at `$1`, with a confirmation at `$2`, and returns
+    /// their ids and clients.
+    let restartDoubts: SQLQuery
 
     /// `due` is the table with the due times, and `overdue` the source of the columns of a client's overdue grants.
-    init(due: String, overdue: String, tally: String, expedite: String, reschedule: (_ due: String) -> String) {
+    init(
+        due: String,
+        overdue: String,
+        tally: String,
+        expedite: String,
+        reschedule: (_ due: String) -> String,
+        restartDoubts: (_ due: String) -> String
+    ) {
         // Not max(client_id): if PostgreSQL takes the table for nearly empty, it computes that from all entries.
         let last = { (condition: String) in
             """
@@ -58,8 +68,8 @@ struct ScanQueries: Sendable {
         )
         self.tally = SQLQuery("tally of grants", sql: tally)
         self.expedite = SQLQuery("expedite retries", sql: expedite)
-        // The spread is `GrantID.phase` of a minute, in whole numbers.
-        self.reschedule = SQLQuery("reschedule", sql: reschedule("$1 + (((id >> 31) * 60000) >> 32)"))
+        self.reschedule = SQLQuery("reschedule", sql: reschedule("$1 + \(Self.spread)"))
+        self.restartDoubts = SQLQuery("restart doubts", sql: restartDoubts("$2 + \(Self.spread)"))
     }
 
     /// The grants that ``expedite`` changes.
@@ -67,17 +77,24 @@ struct ScanQueries: Sendable {
         state = '\(GrantState.retrying.rawValue)' AND id > $4
             AND reason NOT IN (\(GrantReason.unconfirmedReasons.sqlList))
         """
-    /// The grants that ``reschedule`` changes.
-    ///
-    /// A confirmation that a refusal waits for does not come earlier, unless it is further away than the longest doubt.
-    /// Example: a clock was a week ahead. Without this, the grant would not be refreshed for a week.
+    /// The grants that ``reschedule`` changes. Those in doubt are left to ``restartDoubts``.
     static let isOfTheFuture = """
-        id > $2 AND id <= $3 AND due_at IS NOT NULL AND (access_obtained_at > $1 OR last_attempt_at > $1)
-            AND (
-                reason NOT IN (\(GrantReason.inDoubt.sqlList))
-                OR due_at > $1 + \(Grant.maximumDoubt.wholeMilliseconds)
-            )
+        id > $2 AND id <= $3 AND due_at IS NOT NULL AND NOT \(isInDoubt)
+            AND (access_obtained_at > $1 OR last_attempt_at > $1)
         """
+    /// ``Grant/isInDoubt``. The states come first: the indexes by state have few rows of these two.
+    static let isInDoubt = """
+        (
+            state = '\(GrantState.retrying.rawValue)' AND reason IN (\(GrantReason.inDoubt.sqlList))
+            OR state = '\(GrantState.suspended.rawValue)' AND suspected_since IS NOT NULL
+        )
+        """
+    /// The grants that ``restartDoubts`` changes.
+    static let isDoubtToRestart = """
+        state IN ('\(GrantState.retrying.rawValue)', '\(GrantState.suspended.rawValue)') AND id > $3 AND \(isInDoubt)
+        """
+    /// A random fraction of a minute for each grant: its ``GrantID/phase``, in whole numbers.
+    fileprivate static let spread = "(((id >> 31) * 60000) >> 32)"
 }
 
 extension DueEntry {
@@ -206,6 +223,27 @@ extension SQLStore {
         }
         try await change([SQLStatement(.expediteNotices, .time(now))], options)
         return changed
+    }
+
+    package func restartDoubts(at now: Timestamp, confirmingAt dueAt: Timestamp) async throws -> Set<String> {
+        var clients: Set<String> = []
+        try await changePages(after: Int64(-1)) { cursor in
+            let page = try await change(
+                [
+                    SQLStatement(
+                        Self.scanQueries.restartDoubts,
+                        .time(now),
+                        .time(dueAt),
+                        .integer(cursor),
+                        .limit(changedPageSize)
+                    )
+                ],
+                [.exclusive, .repeatable]
+            ) { (id: $0.integer(), client: $0.text()) }.last
+            for row in page { clients.insert(row.client) }
+            return (page.count, page.count == changedPageSize ? page.map(\.id).max() : nil)
+        }
+        return clients
     }
 
     package func grantStatistics(

@@ -121,6 +121,14 @@ extension SQLiteStore {
             """,
         reschedule: { due in
             "UPDATE grants SET due_at = \(due), \(SQLiteGrantRow.increment) WHERE \(ScanQueries.isOfTheFuture)"
+        },
+        restartDoubts: { due in
+            """
+            UPDATE grants SET suspected_since = $1, due_at = \(due), \(SQLiteGrantRow.increment) WHERE id IN (
+                SELECT id FROM grants INDEXED BY grants_by_state WHERE \(ScanQueries.isDoubtToRestart)
+                ORDER BY id LIMIT $4
+            ) RETURNING id, client_id
+            """
         }
     )
 

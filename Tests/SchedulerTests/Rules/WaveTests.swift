@@ -366,6 +366,16 @@ struct WaveTests {
         #expect(grant.reason == .answerLost)
     }
 
+    @Test("A response that a clock ahead of time recorded as lost does not keep a dead grant in doubt")
+    func answerLostInTheFuture() throws {
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 50, invalid: 0)
+        var grant = try Sample.grant()
+        grant.recordLostAnswer(at: fixture.now + .seconds(604_800))
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
+        #expect(grant.reason == .answerLost)
+    }
+
     @Test("A caller before the confirmation is due does not count as one")
     func askedEarly() throws {
         var fixture = RulesFixture()

@@ -85,6 +85,27 @@ struct ClockStepTests {
         #expect(try await fixture.grants().allSatisfy { $0.accessToken.map { $0.obtainedAt <= now } ?? false })
     }
 
+    /// The fault lasts for 45 minutes, which is less than the longest doubt.
+    @Test("A step of the clock during a wave ends no grant", arguments: [3600, -3600, 604_800, -604_800])
+    func stepDuringWave(seconds: Int) async throws {
+        let fixture = try EngineFixture(seed: 45)
+        if seconds < 0 { fixture.time.stepWallClock(by: .seconds(-seconds)) }
+        try await fixture.add(0..<100)
+        let engine = fixture.engine()
+        await fixture.run(engine, for: .seconds(2 * 3600), grain: .seconds(60))
+        fixture.google.answer { _ in .answer(.invalidGrant) }
+        await fixture.run(engine, for: .seconds(1200), grain: .seconds(5))
+        let inDoubt = try await fixture.grants().filter(\.isInDoubt).count
+        #expect(inDoubt > 10)
+        fixture.time.stepWallClock(by: .seconds(seconds))
+        await fixture.run(engine, for: .seconds(1500), grain: .seconds(5))
+        #expect(try await fixture.grants().allSatisfy { $0.state.isConnected })
+        fixture.google.answer { _ in .grant }
+        await fixture.run(engine, for: .seconds(3600), grain: .seconds(30))
+        #expect(try await fixture.states() == [.active: 100])
+        #expect(fixture.google.accountsWithoutToken().isEmpty)
+    }
+
     @Test("A step between two runs is detected by the second")
     func betweenRuns() async throws {
         let fixture = try EngineFixture(seed: 42)

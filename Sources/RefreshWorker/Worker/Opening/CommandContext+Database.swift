@@ -15,7 +15,6 @@ import Telemetry
 ///
 /// - ``open(_:time:makesTables:for:onUpgrade:)``: any location, in whatever state it is, to copy or check it.
 /// - ``openFile(_:time:for:onUpgrade:)``: an SQLite file that is known to exist, to back it up or check it.
-/// - ``openServer(_:time:makesTables:)``: only for `open`.
 extension CommandContext {
     /// Opens the database and creates its tables if there are none.
     ///
