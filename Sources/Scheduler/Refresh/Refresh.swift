@@ -10,7 +10,7 @@ import Synchronization
 /// the next:
 ///
 ///     let refresh = Refresh(of: grant, isForced: false, leaseEnd: leaseEnd)    // claimed
-///     refresh.didSend(request)               // sent: the request is handed to the HTTP client
+///     refresh.didSend(request)               // sent: the HTTP client gets the request next
 ///     refresh.didReceive(received)           // answered: the dispatcher has got the response
 ///     refresh.didRead(result)                // read: the committer has sealed the tokens
 ///     refresh.didStore(decision)             // stored: after the commit
@@ -99,7 +99,7 @@ extension Refresh {
         /// Next: `sent`, or `read` if the token cannot be opened, if there is none, and for a revocation.
         case claimed
 
-        /// The request is handed to the HTTP client.
+        /// The token is opened, and the HTTP client gets the request next. The client can still withhold it.
         ///
         /// Next: `answered`.
         case sent(SentRequest)

@@ -11,7 +11,8 @@ struct DecisionContext: Sendable {
     /// The grant as the claim returned it. If the stored grant has changed since, the rules decide again, from the
     /// stored one.
     var grant: Grant
-    /// The stored health of the grant's client. Empty for a plain refresh, whose decision does not read it.
+    /// The stored health of the grant's client. Empty for a plain refresh, whose decision does not read it, and for a
+    /// recovered result, which is too old to show something about the client (``ResultRecovery``).
     var health: ClientHealth
     var now: Timestamp
     var instant: BootInstant

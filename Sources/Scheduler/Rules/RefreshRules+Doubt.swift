@@ -55,7 +55,7 @@ extension RefreshRules {
     }
 
     /// Ends or suspends the grant. Grants with a foreign token end in `RefreshRules+ForeignToken.swift`, grants without
-    /// a refresh token in `RefreshRules+Retry.swift`.
+    /// a refresh token in `RefreshRules+NoRequest.swift`.
     private func end(
         _ stored: Grant,
         as ending: Refusal.Ending,

@@ -3,8 +3,12 @@ import GoogleOAuth
 import Storage
 import Telemetry
 
-/// Decides how an answer changes its grant and its client's health: the only place that decides this. The commit only
-/// adds what the database shows: a grant that is gone, and grants to recall.
+/// Decides how an answer changes its grant and its client's health. Three others change them too:
+///
+/// - `RestoredGrant.swift` advances a grant from a restored backup before the rules decide about it.
+/// - `ResultCommitter+Commit.swift` handles a grant that is gone, recalls grants, and makes the other grants of an
+///   account due after a revocation.
+/// - ``ClientHealth/add(_:at:instant:)`` changes the health for plain refreshes, which are stored without it.
 ///
 /// Pure: each rule reads a ``DecisionContext`` and returns a ``RefreshDecision``, with the changed copies of the grant
 /// and the health. The store takes a decision only if it was made about the stored grant. Otherwise the rules decide
@@ -143,6 +147,8 @@ package struct RefreshRules: Sendable {
 
     /// Stores the tokens of a good answer. It changes the grant and the health of the context in place, since changes
     /// of a copy would copy their arrays.
+    ///
+    /// ``ClientHealth/add(_:at:instant:)`` does the same to the health for plain refreshes: change both.
     func decideGranted(_ tokens: RefreshedTokens, in context: inout DecisionContext) -> RefreshDecision {
         let now = context.now
         context.health.recordAnswer(isRefusal: false, at: now)

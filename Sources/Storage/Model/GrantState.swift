@@ -9,8 +9,8 @@ package enum GrantState: String, CaseIterable, Sendable, Codable {
     case suspended
     /// Only the user can repair it, by signing in again. Next: as for `disconnected`.
     case reauthRequired = "reauth_required"
-    /// Ended, because Google said so or the user asked. Next: `active` when the app brings tokens, or `retrying` if the
-    /// answer that ended it turns out to be part of a wave.
+    /// Ended, because Google said so or the user asked. Next: `active` when the app brings tokens, or a late response
+    /// the successor of the refused one. `retrying` if the answer that ended it turns out to be part of a wave.
     case disconnected
 
     /// `true` if the user's profile shows the account as connected.
