@@ -47,6 +47,8 @@ package struct ClientHealth: Hashable, Sendable {
     static let maximumUnconfirmedEnds = 200
     /// The time during which a grant that was ended without confirmation can be recalled.
     static let recallSpan = RefusalRate.span
+    /// A wave counts if its last first refusal came at most this long before the grant's own.
+    static let waveReach = RefreshRules.maximumDoubt
 
     /// The epoch of the boot instants below. Instants of another epoch are not comparable.
     var epoch: String
@@ -68,13 +70,13 @@ package struct ClientHealth: Hashable, Sendable {
     /// The kinds of answers without a token that came last.
     var failures: [ClientFailure] = []
 
-    /// `true` if there was a wave since this first refusal, or shortly before it, and it is not over.
+    /// `true` if there was a wave since this first refusal, or within ``waveReach`` before it, and it is not over.
     ///
-    /// Shortly before, because the rate counts ten minutes: one more grant that is refused later, while all others are
+    /// Before it too, because the rate counts ten minutes: one more grant that is refused later, while all others are
     /// in doubt, does not make a wave again.
     func hasUnendedWave(around first: Timestamp) -> Bool {
         guard let lastWave else { return false }
-        return lastWave.lastRefusalAt >= first - RefreshRules.maximumDoubt && !lastWave.isOver
+        return lastWave.lastRefusalAt >= first - Self.waveReach && !lastWave.isOver
     }
 
     /// Evaluates the recorded refusals. `uncounted` is 1 for one that is not among them.
@@ -152,6 +154,8 @@ extension ClientHealth {
 extension ClientHealth {
     /// Adds plain refreshes, which were stored without this health, and returns the changes that have a consequence.
     /// The result is the same as if each of their batches had been stored with the health at the instant of its commit.
+    ///
+    /// For every other success `RefreshRules.decideGranted` does the same: change both.
     mutating func add(_ successes: [UncountedSuccesses], at now: Timestamp, instant: BootInstant) -> ClientEffect {
         var effect = ClientEffect()
         guard !successes.isEmpty else { return effect }

@@ -34,7 +34,8 @@ struct Refusal {
     let firstAt: Timestamp
     /// How many refusals the client gets, compared with its usual rate.
     let rate: RefusalRate.Level
-    /// `true` if a wave was seen since the grant is in doubt, and was not over before this refusal.
+    /// `true` if a wave was seen since the grant is in doubt, or at most ``ClientHealth/waveReach`` earlier, and was
+    /// not over before this refusal.
     ///
     /// The rate counts first refusals. Once all grants of a fault are in doubt there are none, and the rate is as usual
     /// long before the fault is over.

@@ -33,6 +33,14 @@ extension DocumentedNumber {
         DocumentedNumber("docs/architecture.md", "at \(RefreshRules.maximumDoubt.minutes) minutes in any case"),
         DocumentedNumber(
             "docs/architecture.md",
+            "a wave since, or in the \(ClientHealth.waveReach.minutes) minutes before its first refusal"
+        ),
+        DocumentedNumber(
+            "docs/architecture.md",
+            "have worked again: for at most \(RefreshRules.maximumDoubt.minutes) minutes"
+        ),
+        DocumentedNumber(
+            "docs/architecture.md",
             """
             up to \(ClientHealth.maximumUnconfirmedEnds) grants whose first refusal took effect in the \
             \(ClientHealth.recallSpan.spelled) before
@@ -51,6 +59,17 @@ extension DocumentedNumber {
         ),
         DocumentedNumber("docs/runbook.md", "of less than \(RefreshRules.maximumDoubt.minutes) minutes ends no grant"),
         DocumentedNumber("docs/runbook.md", "wait for at most \(RefreshRules.maximumDoubt.minutes) minutes"),
+        DocumentedNumber(
+            "docs/runbook.md",
+            """
+            might last longer than \(RefreshRules.maximumDoubt.minutes) minutes**, stop everything before the first \
+            grants are \(RefreshRules.maximumDoubt.minutes) minutes in doubt
+            """
+        ),
+        DocumentedNumber(
+            "docs/guarantees.md",
+            "again and again; for less than \(RefreshRules.maximumDoubt.minutes) minutes"
+        ),
         DocumentedNumber(
             "docs/services.md",
             "For \(ClientHealth.recallSpan.spelled) after Google's first refusal the code"
@@ -115,6 +134,9 @@ struct DocumentNumberTests {
         for _ in 0..<200 { fixture.health.recordAnswer(isRefusal: true, at: fixture.now) }
         var grant = try Sample.grant()
         let alarm = try #require(fixture.refuse(.invalidGrant, on: &grant).alarm)
-        #expect(alarm.text.contains("each is confirmed for up to 50 minutes before it ends; see docs/runbook.md#"))
+        let minutes = RefreshRules.maximumDoubt.minutes
+        #expect(
+            alarm.text.contains("each is confirmed for up to \(minutes) minutes before it ends; see docs/runbook.md#")
+        )
     }
 }
