@@ -66,7 +66,7 @@ package struct InstallationStatus: StatusSource {
         snapshot.grants = grants ?? .empty
     }
 
-    /// Adds the client ids that are configured or have grants.
+    /// Adds the client ids that are configured, or have a health and grants that are refreshed.
     ///
     /// The health of a client id stays when its last grant has moved or ended. If `inUse` is unknown, all are shown.
     private func addClients(inUse: Set<String>?, to snapshot: inout StatusSnapshot) async throws {

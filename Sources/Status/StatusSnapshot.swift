@@ -26,7 +26,8 @@ package struct StatusSnapshot: Sendable {
     package var grants = GrantStatistics.empty
     /// The counts that the database did not finish in time, which say nothing.
     package var timedOutCounts: Set<Count> = []
-    /// The client ids that are configured or have a health, ordered by id.
+    /// The client ids that are configured, or have a health and grants that are refreshed, ordered by id. All with a
+    /// health if ``clientsInUse`` is `nil`.
     package var clients: [ClientStatus] = []
     /// The client ids with grants that are refreshed, or `nil` if they were not looked up.
     package var clientsInUse: Set<String>?
