@@ -7,11 +7,12 @@ extension Command {
         words: ["status"],
         summary: "show the number of grants by state, the due ones, and problems",
         discussion: """
-            Reads the database, with or without a running worker. It shows the grants by state, due and overdue, the \
-            breaker and the pace of each client id, the live workers and their keys, and refresh tokens that are about \
-            to expire. docs/status.md describes each field of the JSON. The exit code is 0 if all is well, 4 if \
-            users are without tokens now, 3 if they will be soon, 1 if a person should look tomorrow, and 2 if the \
-            status is unknown. Each concern names a section of docs/runbook.md.
+            Reads the database, with or without a running worker. Before that it updates the tables of an earlier \
+            version and stores spilled results. It shows the grants by state, due and overdue, the breaker and the \
+            pace of each client id, the live workers and their keys, and refresh tokens that are about to expire. \
+            docs/status.md describes each field of the JSON. The exit code is 0 if all is well, 4 if users are without \
+            tokens now, 3 if they will be soon, 1 if a person should look tomorrow, and 2 if the status is unknown. \
+            Each concern names a section of docs/runbook.md.
             """,
         options: [
             .toggle("json", "one JSON object instead of text"),
@@ -23,7 +24,9 @@ extension Command {
                 """
             ),
         ],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [
+            .config, .database, .keyFile, .clientID, .serverClientID, .maxRate, .listen, .noticeURL, .logLevel,
+        ],
         examples: [
             "refresh-worker status": "a report for people",
             "refresh-worker status --json | jq -r .verdict": "ok, now, soon or tomorrow, for a monitor",
