@@ -5,7 +5,7 @@ package import Crypto
 ///
 /// The texts are for logs: they never contain the code, a token or the client's secret.
 package enum CodeExchange: Sendable {
-    /// The tokens; the refresh token, if there is one, is the member `rotated`.
+    /// The tokens. The refresh token, if there is one, is the member `rotated`.
     case granted(TokenResponse)
     /// A faulty 200 whose refresh token arrived complete. The code is spent, so it must be kept.
     case incomplete(refreshToken: Secret)
@@ -15,7 +15,7 @@ package enum CodeExchange: Sendable {
     case foreign(String)
     /// Google does not accept the client id or its secret, so nothing is known about the code.
     case clientRefused(String)
-    /// Google could not be reached, or answered with a fault that may pass.
+    /// Google could not be reached, or answered with a fault that might pass.
     case unavailable(String)
 
     /// The time limit of one exchange.

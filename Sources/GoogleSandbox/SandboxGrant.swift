@@ -17,7 +17,7 @@ struct SandboxGrant: Sendable {
     var emailIsVerified = true
     /// The Workspace domain of the owner.
     var hostedDomain: String?
-    /// The secret of its client; `nil` for a public client.
+    /// The secret of its client, or `nil` for a public client.
     var clientSecret: String?
 
     var refreshTokens: RefreshTokenChain

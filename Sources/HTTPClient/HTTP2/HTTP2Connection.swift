@@ -33,8 +33,8 @@ final class HTTP2Connection {
     static let maximumStreams = 100
     /// The read limit of one round, so that one server cannot hold up all others.
     private static let maximumReadsPerRound = 32
-    /// The read limit before closing, when unread data would be lost. It is larger than the flow-control windows, so it
-    /// never cuts a response off.
+    /// The read limit before closing, when unread data would be lost. With full reads these are as many bytes as the
+    /// connection's flow-control window. The window does not count the headers of frames.
     private static let maximumReadsAtTheEnd = 1024
     /// The maximum of ``overheadBytes``.
     ///

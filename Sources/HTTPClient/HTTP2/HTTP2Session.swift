@@ -4,8 +4,9 @@ private import Crypto
 /// The client's side of one HTTP/2 connection, without input and output: it turns requests and received bytes into
 /// bytes to send and ended streams.
 ///
-/// nghttp2 does the framing. It queues the answers to PING and SETTINGS, and WINDOW_UPDATE as data is read; ``send`` takes
-/// them out. It checks the order and format of everything that arrives, and ends the session if the server floods it.
+/// nghttp2 does the framing. It answers PING and SETTINGS, and makes a WINDOW_UPDATE by itself as data is read (its
+/// default). ``HTTP2Connection/flush(at:)`` sends them. It checks the order and format of everything that arrives, and
+/// ends the session if the server floods it.
 @safe
 final class HTTP2Session {
     private let session: OpaquePointer

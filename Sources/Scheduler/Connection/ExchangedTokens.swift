@@ -108,7 +108,7 @@ extension ExchangedTokens {
         return try vault.seal(spilledResult: Secret(utf8: line.bytes))
     }
 
-    /// Opens sealed tokens; `nil` if the value is the result of a refresh.
+    /// Opens sealed tokens, or returns `nil` if the value is the result of a refresh.
     package static func open(_ sealed: SealedSecret, with vault: TokenVault) throws -> ExchangedTokens? {
         let text = try vault.open(spilledResult: sealed).reveal()
         guard let object = JSONValue.object(in: text.utf8), let version = object["exchanged"] else { return nil }

@@ -2,7 +2,7 @@ import Storage
 
 /// An entry of the services file: a service that gets tokens or manages grants, or an operator who looks up users.
 package struct Service: Hashable, Sendable {
-    /// The users or the scopes that a service may have.
+    /// The users or the scopes that a service can have.
     enum Allowance: Hashable, Sendable {
         case everything
         case only(Set<String>)
@@ -30,18 +30,18 @@ package struct Service: Hashable, Sendable {
     let name: String
     let credentialHash: [UInt8]
     let scopes: Allowance
-    /// The users whose tokens it may have, whose grants it may manage, and whom an operator may look up.
+    /// The users whose tokens it can have, whose grants it can manage, and whom an operator can look up.
     let users: Allowance
-    /// `true` if it may look up users on the status page.
+    /// `true` if it can look up users on the status page.
     var isOperator = false
-    /// `true` if it may use the routes of ``AdministrationHandler``.
+    /// `true` if it can use the routes of ``AdministrationHandler``.
     var isManager = false
 }
 
 extension Service {
     package func mayHaveTokens(ofUser userID: String) -> Bool { scopes != .nothing && users.covers(userID) }
 
-    /// Returns the reason why the service may not have a token of a user for some scopes, or `nil` if it may.
+    /// Returns the reason why the service cannot have a token of a user for some scopes, or `nil` if it can.
     ///
     /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes applies to the scopes that
     /// a service requests. The service must request some, so that the audit shows the purpose of the token.
