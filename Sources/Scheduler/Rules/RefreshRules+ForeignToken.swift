@@ -19,7 +19,9 @@ extension RefreshRules {
             decision.alarm = alarm
             return decision
         }
-        guard let since = context.foreignTokenSuspectedSince else { return suspectGrantOrClient(code, in: context) }
+        guard let since = context.grant.foreignTokenSuspectedSince else {
+            return suspectGrantOrClient(code, in: context)
+        }
         guard context.othersSucceeded(after: since) else {
             // The suspicion starts again and needs later successes of other grants: until then the client itself might
             // be at fault.
@@ -91,13 +93,6 @@ extension RefreshRules {
 }
 
 extension DecisionContext {
-    /// The time of the grant's first error that looked like that of a foreign token. A grant that is in doubt or
-    /// suspended has a suspicion of another kind.
-    fileprivate var foreignTokenSuspectedSince: Timestamp? {
-        if grant.isInDoubt || grant.state == .suspended { return nil }
-        return grant.suspectedSince
-    }
-
     /// `true` if a proven grant of the client was refreshed after that time.
     fileprivate func othersSucceeded(after time: Timestamp) -> Bool {
         guard let provenSuccessAt = health.provenSuccessAt else { return false }

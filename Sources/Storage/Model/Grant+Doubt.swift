@@ -17,6 +17,12 @@ extension Grant {
     /// When the refusal came that began the doubt, or `nil` if the grant is not in doubt.
     package var inDoubtSince: Timestamp? { isInDoubt ? suspectedSince : nil }
 
+    /// When the first error came that looked like that of a foreign token, or `nil` if the suspicion is of another kind:
+    /// the grant is in doubt or suspended.
+    package var foreignTokenSuspectedSince: Timestamp? {
+        isInDoubt || state == .suspended ? nil : suspectedSince
+    }
+
     /// `true` if a response that comes now confirms or lifts the doubt. Attempts that callers cause earlier do not.
     package func isConfirmation(at now: Timestamp) -> Bool { isInDoubt && pendingConfirmation(at: now) == nil }
 
