@@ -10,17 +10,17 @@ extension ResultCommitter {
     /// have changed since their claim are stored with all others, in one transaction.
     func commit(_ batch: [Refresh]) async throws -> [StoredDecision] {
         let now = time.now
-        var decisions = try await storePlain(batch, at: now)
+        var decisions = try await commitPlain(batch, at: now)
         let rest = batch.indices.filter { decisions[$0] == nil }
         if !rest.isEmpty {
-            let stored = try await storeWithHealth(rest.map { batch[$0] }, at: now)
+            let stored = try await commitWithHealth(rest.map { batch[$0] }, at: now)
             for (index, decision) in zip(rest, stored) { decisions[index] = decision }
         }
         return decisions.compactMap(\.self)
     }
 
     /// Stores plain refreshes, and returns the decision about each refresh of the batch that it has stored.
-    private func storePlain(_ batch: [Refresh], at now: Timestamp) async throws -> [StoredDecision?] {
+    private func commitPlain(_ batch: [Refresh], at now: Timestamp) async throws -> [StoredDecision?] {
         let none = [StoredDecision?](repeating: nil, count: batch.count)
         guard store.isSharedByWorkers,
             let decisions = plainBatches.decide(batch, by: rules, at: now, instant: time.sinceBoot)
@@ -31,19 +31,19 @@ extension ResultCommitter {
     }
 
     /// Decides and stores in one transaction, which also reads and writes the health of the clients.
-    private func storeWithHealth(_ batch: [Refresh], at now: Timestamp) async throws -> [StoredDecision] {
+    private func commitWithHealth(_ batch: [Refresh], at now: Timestamp) async throws -> [StoredDecision] {
         let rules = rules
         let jitters = batch.map { _ in random.nextUnit() }
         let clients = Set(batch.map(\.grant.clientID))
-        let decisions = try await store.storeResults { transaction in
-            try transaction.willRead(grants: batch.map(\.grant.id), healthOf: Array(clients))
-            var commit = CommitTransaction(transaction: transaction, rules: rules, now: now)
+        let decisions = try await store.storeResults { storeTransaction in
+            try storeTransaction.willRead(grants: batch.map(\.grant.id), healthOf: Array(clients))
+            var transaction = CommitTransaction(transaction: storeTransaction, rules: rules, now: now)
             var decisions: [StoredDecision] = []
             decisions.reserveCapacity(batch.count)
             for (refresh, jitter) in zip(batch, jitters) {
-                decisions.append(try commit.store(refresh, jitter: jitter))
+                decisions.append(try transaction.store(refresh, jitter: jitter))
             }
-            try commit.healths.save()
+            try transaction.healths.save()
             return decisions
         }
         plainBatches.healthWasRead(of: clients, at: time.sinceBoot)

@@ -127,7 +127,7 @@ actor ResultCommitter {
             if hasGivenUp {
                 await endUnstored(batch)
             } else {
-                await store(batch)
+                await commitUntilStored(batch)
             }
         }
     }
@@ -191,8 +191,8 @@ actor ResultCommitter {
         return result
     }
 
-    /// Stores the results of a batch, however long the store fails.
-    private func store(_ batch: [Refresh]) async {
+    /// Commits the results of a batch, however long the store fails.
+    private func commitUntilStored(_ batch: [Refresh]) async {
         currentBatch = batch
         var size = batch.count
         var failures = 0
