@@ -16,7 +16,7 @@ enum EngineAction: Sendable {
     /// Logs refreshes whose decisions are committed.
     case logRefreshes([Refresh])
     case logBreaker(Breaker.Change, client: String)
-    /// Logs that a client is held because its first grants were refused, or that this has ended.
+    /// Logs that a client is stopped because its first grants were refused, or that this has ended.
     case logSuspectedCopy(client: String, isSuspected: Bool)
     case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
     /// Logs that this worker gets no answers while others do, with the code of the last failure.

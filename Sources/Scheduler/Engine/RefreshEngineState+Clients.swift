@@ -49,7 +49,7 @@ extension RefreshEngineState {
     ///
     /// A token that came after the start cannot be one of a copied database.
     func waitsForFirstSuccess(_ grant: Grant) -> Bool {
-        guard let first = gates[grant.clientID]?.copySuspicion, first.holdsClient, let daemonBeganAt else {
+        guard let first = gates[grant.clientID]?.copySuspicion, first.isStopped, let daemonBeganAt else {
             return false
         }
         guard grant.isProven else { return false }

@@ -45,7 +45,7 @@ struct CopySuspicionTests {
         #expect(fixture.google.calls - before == 40)
     }
 
-    @Test("A restart in a wave holds nothing: the grants that were in doubt before it say nothing about a copy")
+    @Test("A restart in a wave stops nothing: the grants that were in doubt before it say nothing about a copy")
     func confirmations() async throws {
         let fixture = try EngineFixture(seed: 72, rotates: true)
         try await fixture.add(0..<40)
