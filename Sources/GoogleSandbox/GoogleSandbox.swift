@@ -114,7 +114,7 @@ struct SandboxArguments: Equatable {
           POST /control/grants/set script some: {"email": "a@example.com", "revoked": true}; fields: revoked, answer,
                                    latency_ms, hang, hold, lifetime; chosen by refresh_token, sub or email
           POST /control/settings   change settings: lifetime, rotation, strict_rotation, latency_ms, latency_jitter_ms, error_rate,
-                                   error, wave_rate, outage, retry_after, refresh_token_expires_in, clients, seed
+                                   error, wave_rate, outage, retry_after, refresh_token_expires_in, clients, app_check, seed
           GET  /control/settings   the current settings
           GET  /control/faults     the names that "outage", "error" and "answer" accept
           POST /control/release    release the requests of grants on hold: all, or those chosen

@@ -175,6 +175,14 @@ extension FixedAnswer {
     /// The answer to a request without a client id (https://github.com/openid/AppAuth-iOS/issues/226).
     static let noClientID = error(400, "invalid_request", "Could not determine client ID from request.")
 
+    /// The answer to a client without an attestation, if App Check is enforced for it. Seen on the consent page
+    /// (https://github.com/capawesome-team/capacitor-firebase/issues/943), unconfirmed for a refresh.
+    static let appNotAuthentic = error(
+        400,
+        "invalid_request",
+        "We cannot verify the authenticity of this app. Token failed."
+    )
+
     static let unsupportedGrantType = error(400, "unsupported_grant_type", "Invalid grant_type: ")
 
     private static let clientErrors: [Preset] = [
@@ -185,6 +193,7 @@ extension FixedAnswer {
         Preset("disabled_client", error(401, "disabled_client", "The OAuth client was disabled.")),  // unconfirmed
         Preset("no_client_id", noClientID),
         Preset("client_secret_missing", error(400, "invalid_request", "client_secret is missing.")),
+        Preset("app_not_authentic", appNotAuthentic),  // unconfirmed
         Preset("restricted_client", error(400, "restricted_client")),  // unconfirmed
         Preset("invalid_scope", error(400, "invalid_scope", "Some requested scopes were invalid.")),  // unconfirmed
         Preset("unsupported_grant_type", unsupportedGrantType),  // unconfirmed

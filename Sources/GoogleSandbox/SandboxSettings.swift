@@ -26,6 +26,10 @@ struct SandboxSettings: Sendable {
     /// The ids of the known clients. If empty, every client is known.
     var clients: [String] = []
 
+    /// The ids of the clients that App Check is enforced for: each token request of theirs is refused, because the
+    /// sandbox knows no attestation.
+    var appCheck: [String] = []
+
     /// The seed of the random numbers and of the choice of a wave's grants.
     var seed: UInt64 = 0
 
@@ -50,6 +54,7 @@ struct SandboxSettings: Sendable {
             case "refresh_token_expires_in":
                 changed.refreshTokenExpiresIn = value == .null ? nil : try value.integer(name)
             case "clients": changed.clients = try value.array(name).strings(name)
+            case "app_check": changed.appCheck = try value.array(name).strings(name)
             case "seed": changed.seed = UInt64(bitPattern: try value.integer(name))
             default: throw ControlError("unknown setting \(name)")
             }
@@ -71,6 +76,7 @@ struct SandboxSettings: Sendable {
             "retry_after": retryAfter.map(OrderedJSON.integer) ?? .null,
             "refresh_token_expires_in": refreshTokenExpiresIn.map(OrderedJSON.integer) ?? .null,
             "clients": .array(clients.map(OrderedJSON.string)),
+            "app_check": .array(appCheck.map(OrderedJSON.string)),
             "seed": .integer(Int64(bitPattern: seed)),
         ]
     }

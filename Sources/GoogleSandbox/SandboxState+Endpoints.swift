@@ -11,6 +11,7 @@ extension SandboxState {
 
         guard let clientID = request.field("client_id"), !clientID.isEmpty else { return refusal(.noClientID) }
         guard settings.clients.isEmpty || settings.clients.contains(clientID) else { return refusal(.clientNotFound) }
+        guard !settings.appCheck.contains(clientID) else { return refusal(.appNotAuthentic) }
         if request.field("grant_type") == "authorization_code" {
             return exchangeCode(request, ofClient: clientID, fault: fault, now: now)
         }

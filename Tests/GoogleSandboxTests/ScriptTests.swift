@@ -45,6 +45,24 @@ struct ScriptTests {
         #expect(await fixture.refresh("1//0a")?.status == 200)
     }
 
+    @Test("App Check refuses the requests of one client from when it is enforced until it is not")
+    func appCheck() async throws {
+        await fixture.grant("1//0a")
+        await fixture.control("grants", #"{"grants":[{"refresh_token":"1//0b","client_id":"c2"}]}"#)
+        #expect(await fixture.refresh("1//0a")?.status == 200)
+        await fixture.control("settings", #"{"app_check":["c1"]}"#)
+        for token in ["1//0a", "unknown"] {
+            let refused = try #require(await fixture.refresh(token))
+            #expect(refused.status == 400 && refused.error == "invalid_request")
+            let text = refused.body["error_description"]?.stringValue
+            #expect(text == "We cannot verify the authenticity of this app. Token failed.")
+        }
+        #expect(await fixture.refresh("1//0b", client: "c2")?.status == 200, "another client is not concerned")
+        #expect(await fixture.ask("GET", "/control/settings")?.body["app_check"] == ["c1"])
+        await fixture.control("settings", #"{"app_check":[]}"#)
+        #expect(await fixture.refresh("1//0a")?.status == 200, "the grant has not changed")
+    }
+
     @Test("A wave affects the same part of the grants while it lasts")
     func wave() async {
         await fixture.control("grants", #"{"grants":[\#(Self.thousandGrants)]}"#)
