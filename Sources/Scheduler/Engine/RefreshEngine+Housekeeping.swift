@@ -32,7 +32,7 @@ extension RefreshEngine {
     /// The interval at which to call ``renewLeases()``.
     package var leaseRenewalInterval: Duration { Lease.span / 3 }
 
-    /// Makes the grants due at once that an outage of the endpoint left in back-off.
+    /// Makes the grants due at once that an outage of the endpoint, or a fault of the client, left in back-off.
     ///
     /// It runs outside the transactions that store results, in batches: after a long outage there might be millions of
     /// grants, and results must not wait for them.

@@ -61,7 +61,7 @@ package struct ClientHealth: Hashable, Sendable {
     package var provenSuccessAt: Timestamp?
     /// The fingerprint of the client secret that this refresh was made with.
     var provenSecretFingerprint = ClientSecretFingerprint.none
-    /// The time at which the endpoint last worked again after it had failed for every grant.
+    /// The time at which the endpoint last worked again after it had failed, or refused the client, for every grant.
     var outageEndedAt: Timestamp?
     /// The instant of the first of the endpoint's failures in a row.
     var failingSince: BootInstant?
@@ -131,10 +131,10 @@ package struct ClientHealth: Hashable, Sendable {
 }
 
 extension ClientHealth {
-    /// Records if the endpoint fails now, and returns `true` if this ends an outage. The breaker has the answer
-    /// already.
-    mutating func recordOutage(wasFailing: Bool, at now: Timestamp, instant: BootInstant) -> Bool {
-        let endsOutage = wasFailing && endsOutage(at: instant)
+    /// Records if the endpoint fails now, and returns `true` if this ends an outage, or a fault of the client that took
+    /// as long. The breaker has the answer already. `former` is the breaker before it.
+    mutating func recordOutage(after former: Breaker, at now: Timestamp, instant: BootInstant) -> Bool {
+        let endsOutage = endsOutage(after: former, at: instant)
         if endsOutage { outageEndedAt = now }
         if !breaker.hasEndpointFailures {
             failingSince = nil
@@ -144,9 +144,12 @@ extension ClientHealth {
         return endsOutage
     }
 
-    /// `true` if the endpoint works again after failures that took as long as an outage.
-    private func endsOutage(at instant: BootInstant) -> Bool {
-        guard !breaker.endpointIsFailing, let failingSince else { return false }
+    /// `true` if endpoint and client work again after failures that took as long as an outage.
+    private func endsOutage(after former: Breaker, at instant: BootInstant) -> Bool {
+        if former.isOpenForClientFault, !breaker.isOpen, let opening = former.state.opening {
+            return instant - opening.since >= Breaker.minimumOutage
+        }
+        guard former.endpointIsFailing, !breaker.endpointIsFailing, let failingSince else { return false }
         return instant - failingSince >= Breaker.minimumOutage
     }
 }
@@ -159,7 +162,7 @@ extension ClientHealth {
     mutating func add(_ successes: [UncountedSuccesses], at now: Timestamp, instant: BootInstant) -> ClientEffect {
         var effect = ClientEffect()
         guard !successes.isEmpty else { return effect }
-        let wasFailing = breaker.endpointIsFailing
+        let former = breaker
         for part in successes.sorted(by: { $0.at < $1.at }) {
             let at = min(part.at, now)
             rate.record(successes: part.count, at: at)
@@ -170,7 +173,7 @@ extension ClientHealth {
         }
         clientErrors = ConsecutiveClientErrors()
         effect.breakerChange = breaker.succeeded()
-        effect.endsOutage = recordOutage(wasFailing: wasFailing, at: now, instant: instant)
+        effect.endsOutage = recordOutage(after: former, at: now, instant: instant)
         return effect
     }
 

@@ -2,8 +2,8 @@
 struct ClientEffect {
     var breakerChange: Breaker.Change?
     var limitsChanged = false
-    /// `true` if the answer ends an outage of the endpoint, so that the grants that failed during it are tried again
-    /// at once.
+    /// `true` if the answer ends an outage of the endpoint or a fault of the client. The grants that failed during it
+    /// are tried again at once.
     var endsOutage = false
 
     /// Adds the effect of plain refreshes that were counted before this answer.

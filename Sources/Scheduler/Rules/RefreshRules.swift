@@ -87,7 +87,7 @@ package struct RefreshRules: Sendable {
     /// Applies an answer to the health in the context, independently of the answer's effect on the grant.
     private func applyToClient(in context: inout DecisionContext) -> ClientEffect {
         var effect = ClientEffect()
-        let wasFailing = context.health.breaker.endpointIsFailing
+        let former = context.health.breaker
         if let code = context.result.failureCode {
             context.health.failures.record(code, status: context.result.status, at: context.now)
         }
@@ -109,7 +109,7 @@ package struct RefreshRules: Sendable {
                 _ = pacer.throttled(retryAfter: retryAfter, at: context.instant)
                 effect.limitsChanged = pacer.limits != context.health.limits
                 context.health.limits = pacer.limits
-            case .clientOrForeignToken where !context.health.breaker.isOpenForClientFault:
+            case .clientOrForeignToken where !former.isOpenForClientFault:
                 // The endpoint works, even if the client or the grant is at fault.
                 effect.breakerChange = context.health.breaker.succeeded()
             case .clientFault, .clientOrForeignToken, .notSent, .givenUp, .unknown:
@@ -119,11 +119,7 @@ package struct RefreshRules: Sendable {
             }
         case .flawed, .withoutRefreshToken, .unreadable, .revocation: break
         }
-        effect.endsOutage = context.health.recordOutage(
-            wasFailing: wasFailing,
-            at: context.now,
-            instant: context.instant
-        )
+        effect.endsOutage = context.health.recordOutage(after: former, at: context.now, instant: context.instant)
         return effect
     }
 

@@ -86,4 +86,18 @@ struct UncountedSuccessTests {
         #expect(mayProbe)
         #expect(health.add([successes(1, at: start)], at: start, instant: probedAt).breakerChange == .closed)
     }
+
+    @Test(
+        "end a client's fault, and have the grants that failed tried at once if it took ten seconds",
+        arguments: [8, 12]
+    )
+    func clientFaultEnds(seconds: Int) {
+        var health = ClientHealth(epoch: "boot")
+        _ = health.breaker.clientFault("invalid_client", at: instant, jitter: 0.5)
+        let probedAt = instant + .seconds(seconds)
+        let mayProbe = health.breaker.beginProbe(at: probedAt, deadline: .seconds(20))
+        #expect(mayProbe)
+        let effect = health.add([successes(1, at: start)], at: start, instant: probedAt)
+        #expect(effect.breakerChange == .closed && effect.endsOutage == (seconds >= 10))
+    }
 }

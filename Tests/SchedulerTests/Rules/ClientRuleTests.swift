@@ -169,6 +169,19 @@ struct ClientRuleTests {
         #expect(!fixture.health.breaker.isOpen)
     }
 
+    @Test("A client's fault of ten seconds has the grants that failed tried at once at its end", arguments: [9, 10])
+    func clientFaultEnds(seconds: Int) throws {
+        var fixture = RulesFixture()
+        var grant = try Sample.grant()
+        _ = fixture.refuse(.clientFault(code: "invalid_client"), on: &grant)
+        fixture.advance(by: .seconds(seconds))
+        let mayProbe = fixture.health.breaker.beginProbe(at: fixture.instant, deadline: .seconds(20))
+        #expect(mayProbe)
+        let decision = fixture.decide(try Sample.granted(at: fixture.now), on: &grant)
+        #expect(decision.effect.breakerChange == .closed && decision.effect.endsOutage == (seconds == 10))
+        #expect(fixture.health.outageEndedAt == (seconds == 10 ? fixture.now : nil))
+    }
+
     @Test("A probe with a foreign token is followed by another within a second")
     func inconclusiveProbe() throws {
         var fixture = RulesFixture()

@@ -29,6 +29,8 @@ extension DocumentedNumber {
             "docs/architecture.md",
             "the grant is tried again \(RefreshRules.retryUnreadableAfter.spelled) later"
         ),
+        DocumentedNumber("docs/architecture.md", "that kept it open for \(Breaker.minimumOutage.spelled)"),
+        DocumentedNumber("docs/glossary.md", "that of a client's fault of \(Breaker.minimumOutage.spelled)"),
         DocumentedNumber("docs/architecture.md", "the rate of the last \(RefusalRate.span.spelled)"),
         DocumentedNumber("docs/architecture.md", "at \(RefreshRules.maximumDoubt.minutes) minutes in any case"),
         DocumentedNumber(
