@@ -38,7 +38,7 @@ package enum CodeExchange: Sendable {
         case .invalidGrant, .signInRequired, .blocked: .refused(text)
         // A code that a web page got has the address of that page.
         case .clientOrForeignToken, .unknown("redirect_uri_mismatch"): .foreign(text)
-        case .clientFault: .clientRefused(text)
+        case .clientFault, .appNotAuthentic: .clientRefused(text)
         case .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown: .unavailable(text)
         }
     }

@@ -6,8 +6,14 @@ import Crypto
 /// Sources: https://developers.google.com/identity/protocols/oauth2/native-app, RFC 6749 section 5.2, and the codes
 /// that Chromium's and Google's own libraries distinguish.
 enum ErrorCodeReader {
+    /// Part of Google's sentence for an app without a valid proof of App Check.
+    ///
+    /// It was seen on the consent page (https://github.com/capawesome-team/capacitor-firebase/issues/943). What the
+    /// token endpoint answers is not known.
+    private static let authenticitySentence = "authenticity of this app"
+
     /// Returns the meaning of the code of a 400, 401 or 403, or `nil` for an undocumented code.
-    static func failure(of code: String, subtype: String?, sent: [Secret]) -> RefreshFailure? {
+    static func failure(of code: String, subtype: String?, description: String?, sent: [Secret]) -> RefreshFailure? {
         switch code {
         case "invalid_grant":
             // A Workspace session has ended. The refresh token is still alive
@@ -29,6 +35,7 @@ enum ErrorCodeReader {
             "unsupported_grant_type":
             return .clientFault(code: code)
         case "unauthorized_client", "invalid_request":
+            if let description, description.contains(authenticitySentence) { return .appNotAuthentic }
             return .clientOrForeignToken(code: code)
         case "rate_limit_exceeded":
             return .throttled(code: code)

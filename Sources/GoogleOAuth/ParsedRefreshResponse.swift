@@ -98,8 +98,14 @@ extension ParsedRefreshResponse {
         case 429:
             return .throttled(code: "http_429")
         case 400, 401, 403:
-            let subtype = body?["error_subtype"]?.string
-            if let error, let failure = ErrorCodeReader.failure(of: error, subtype: subtype, sent: sent) {
+            if let error,
+                let failure = ErrorCodeReader.failure(
+                    of: error,
+                    subtype: body?["error_subtype"]?.string,
+                    description: body?["error_description"]?.string,
+                    sent: sent
+                )
+            {
                 return failure
             }
             if status == 403 { return .throttled(code: "http_403") }

@@ -36,6 +36,8 @@ package enum RefreshFailure: Sendable {
     case clientFault(code: String)
     /// The client might be at fault, or the token might be a foreign token.
     case clientOrForeignToken(code: String)
+    /// Google cannot verify that the request comes from the app: it wants a proof that only the app on a phone has.
+    case appNotAuthentic
     /// The client sends too many requests.
     case throttled(code: String)
     /// A temporary fault of the endpoint.
@@ -55,8 +57,8 @@ package enum RefreshFailure: Sendable {
         switch self {
         case .noAnswer(_, let outcomeUnknown): outcomeUnknown
         case .givenUp: true
-        case .notJSON, .invalidGrant, .signInRequired, .blocked, .clientFault, .clientOrForeignToken, .throttled,
-            .endpointFault, .notSent, .unknown:
+        case .notJSON, .invalidGrant, .signInRequired, .blocked, .clientFault, .clientOrForeignToken, .appNotAuthentic,
+            .throttled, .endpointFault, .notSent, .unknown:
             false
         }
     }
@@ -66,6 +68,7 @@ package enum RefreshFailure: Sendable {
         switch self {
         case .notJSON: "not_json"
         case .invalidGrant: "invalid_grant"
+        case .appNotAuthentic: "app_not_authentic"
         case .signInRequired(let code), .blocked(let code), .clientFault(let code), .clientOrForeignToken(let code),
             .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .notSent(let code),
             .givenUp(let code), .unknown(let code):

@@ -55,6 +55,11 @@ struct CodeExchangeTests {
             (400, #"{"error":"admin_policy_enforced"}"#, "refused"),
             (401, #"{"error":"invalid_client","error_description":"Unauthorized"}"#, "client"),
             (401, #"{"error":"deleted_client","error_description":"The OAuth client was deleted."}"#, "client"),
+            (
+                400,
+                #"{"error":"invalid_request","error_description":"We cannot verify the authenticity of this app"}"#,
+                "client"
+            ),
             (429, "", "away"), (500, #"{"error":"internal_failure"}"#, "away"), (503, "<html>", "away"),
             (200, "<html>", "away"), (200, #"{"scope":"openid"}"#, "refused"), (403, "<html>", "away"),
             (400, #"{"error":"something_new"}"#, "away"),

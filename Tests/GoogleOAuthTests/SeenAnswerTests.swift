@@ -137,6 +137,13 @@ private let seen: [SeenAnswer] = [
         .clientOrForeignToken,
         "invalid_request"
     ),
+    // https://github.com/capawesome-team/capacitor-firebase/issues/943, on the consent page
+    SeenAnswer(
+        400,
+        #"{"error":"invalid_request","error_description":"We cannot verify the authenticity of this app. Token failed."}"#,
+        .appNotAuthentic,
+        "app_not_authentic"
+    ),
     // https://developers.google.com/identity/protocols/oauth2
     SeenAnswer(400, #"{"error":"admin_policy_enforced"}"#, .blocked, "admin_policy_enforced"),
     // https://github.com/twentyhq/twenty/issues/25148

@@ -65,7 +65,7 @@ package struct ClientHealth: Hashable, Sendable {
     var outageEndedAt: Timestamp?
     /// The instant of the first of the endpoint's failures in a row.
     var failingSince: BootInstant?
-    /// The refusals since the last success of a proven grant that might be the client's fault.
+    /// The refusals since the last success of a proven grant that are or might be the client's fault.
     var clientErrors = ConsecutiveClientErrors()
     /// The kinds of answers without a token that came last.
     var failures: [ClientFailure] = []

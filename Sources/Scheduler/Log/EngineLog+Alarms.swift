@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import GoogleOAuth
 package import Storage
 import Synchronization
 package import Telemetry
@@ -32,15 +33,7 @@ extension EngineLog {
         switch change {
         case .opened(.clientFault(let code)):
             metrics.record(.breaker(client: client, "opened", reason: code))
-            raise(
-                .clientFault,
-                """
-                the token endpoint refuses the client itself (\(code)): check the client id where it is registered (for \
-                Google, the Cloud console); no grant was changed, and one at a time is tried until it works again
-                """,
-                client: client,
-                repeats: true
-            )
+            raise(.clientFault, Self.clientFaultText(code), client: client, repeats: true)
         case .opened(.endpointFailing):
             metrics.record(.breaker(client: client, "opened", reason: Breaker.Reason.endpointFailing.code))
             raise(
@@ -54,6 +47,20 @@ extension EngineLog {
             end([.clientFault, .endpointFailing], client: client)
             diagnostics.notice("the token endpoint works again for this client", ["client": client])
         }
+    }
+
+    private static func clientFaultText(_ code: String) -> String {
+        guard code == RefreshFailure.appNotAuthentic.code else {
+            return """
+                the token endpoint refuses the client itself (\(code)): check the client id where it is registered \
+                (for Google, the Cloud console); no grant was changed, and one at a time is tried until it works again
+                """
+        }
+        return """
+            Google cannot verify that requests come from the app (\(code)): perhaps App Check is enforced for this \
+            client, in Google's or Firebase's console; no grant ends, and one at a time is tried until it works again; \
+            see docs/runbook.md#google-verifies-the-app
+            """
     }
 
     /// Ends the alarms that doubt a client id or its secret, for each client id with a success.

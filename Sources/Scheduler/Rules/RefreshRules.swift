@@ -109,12 +109,13 @@ package struct RefreshRules: Sendable {
                 _ = pacer.throttled(retryAfter: retryAfter, at: context.instant)
                 effect.limitsChanged = pacer.limits != context.health.limits
                 context.health.limits = pacer.limits
-            case .clientOrForeignToken where !former.isOpenForClientFault:
+            case .clientOrForeignToken where !former.isOpenForClientFault,
+                .appNotAuthentic where !former.isOpenForClientFault:
                 // The endpoint works, even if the client or the grant is at fault.
                 effect.breakerChange = context.health.breaker.succeeded()
-            case .clientFault, .clientOrForeignToken, .notSent, .givenUp, .unknown:
-                // `decideFailure` decides about the first two together with the grant. The others say nothing about the
-                // client.
+            case .clientFault, .clientOrForeignToken, .appNotAuthentic, .notSent, .givenUp, .unknown:
+                // `decideFailure` decides about the first three together with the grant. The others say nothing about
+                // the client.
                 break
             }
         case .flawed, .withoutRefreshToken, .unreadable, .revocation: break
@@ -215,6 +216,7 @@ package struct RefreshRules: Sendable {
             if code == "invalid_client" { decision.alarm = clientSecretsAlarm(about: code, in: context) }
             return decision
         case .clientOrForeignToken(let code): return decideClientOrForeignToken(code, in: context)
+        case .appNotAuthentic: return decideAppNotAuthentic(failure.code, in: context)
         case .throttled, .endpointFault, .noAnswer, .givenUp:
             return retry(GrantReason(rawValue: failure.code), notBefore: retryAfter, in: context)
         case .notJSON:

@@ -56,7 +56,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let none = GrantReason(rawValue: "none")
 
     /// The reasons that the worker itself gives. Any other one is an error code of Google or a kind of fault:
-    /// `http_503`, `timeout`, `flawed_answer`, `not_json`. A wave can undo an end with such a code
+    /// `http_503`, `timeout`, `flawed_answer`, `not_json`, `app_not_authentic`. A wave can undo an end with such a code
     /// (``Grant/canBeRecalled``). The documents list the reasons of the worker.
     static let givenByWorker: [GrantReason] = [
         .invalidGrant, .answerLost, .invalidGrantUnconfirmed, .refusalUnconfirmed, .noRefreshToken, .clientMismatch,

@@ -3,7 +3,7 @@
 /// A verdict without its values, so that a table can name it.
 enum VerdictKind: String, Sendable {
     case granted, flawed, notJSON, invalidGrant, signInRequired, blocked, clientFault, clientOrForeignToken, throttled
-    case endpointFault, noAnswer, notSent, givenUp, unknown
+    case appNotAuthentic, endpointFault, noAnswer, notSent, givenUp, unknown
 }
 
 extension RefreshVerdict {
@@ -25,6 +25,7 @@ extension RefreshFailure {
         case .blocked: .blocked
         case .clientFault: .clientFault
         case .clientOrForeignToken: .clientOrForeignToken
+        case .appNotAuthentic: .appNotAuthentic
         case .throttled: .throttled
         case .endpointFault: .endpointFault
         case .noAnswer: .noAnswer

@@ -43,6 +43,7 @@ struct ClientFailureTests {
             (.invalidGrant, "invalid_grant"), (.signInRequired(code: "invalid_rapt"), "invalid_rapt"),
             (.blocked(code: "org_internal"), "org_internal"), (.clientFault(code: "invalid_client"), "invalid_client"),
             (.clientOrForeignToken(code: "invalid_request"), "invalid_request"),
+            (.appNotAuthentic, "app_not_authentic"),
             (.throttled(code: "http_429"), "http_429"), (.endpointFault(code: "http_503"), "http_503"),
             (.unknown(code: "Not A Code"), "unknown"), (.noAnswer(code: "timeout"), "timeout"),
             (.notSent(code: "withheld"), nil),

@@ -389,3 +389,62 @@ struct ForeignTokenTests {
         #expect(grant.suspectedSince == nil)
     }
 }
+
+@Suite("An app that Google cannot verify")
+struct AppNotAuthenticTests {
+    @Test("A minute without a success opens the breaker, however few the grants are", arguments: [1, 30])
+    func opens(grants: Int) throws {
+        var fixture = RulesFixture()
+        var refused = try (1...grants).map { try Sample.grant(Int64($0), isProven: $0 % 2 == 1) }
+        for index in refused.indices {
+            let decision = fixture.refuse(.appNotAuthentic, on: &refused[index])
+            #expect(decision.outcome == .retrying && decision.alarm == nil && decision.effect.breakerChange == nil)
+            #expect(refused[index].state == .retrying && refused[index].reason.rawValue == "app_not_authentic")
+            #expect(refused[index].suspectedSince == nil, "the grant is not at fault")
+        }
+        fixture.advance(by: .milliseconds(59_999))
+        let early = fixture.refuse(.appNotAuthentic, on: &refused[0])
+        #expect(early.effect.breakerChange == nil)
+        fixture.advance(by: .milliseconds(1))
+        let last = fixture.refuse(.appNotAuthentic, on: &refused[0])
+        #expect(last.effect.breakerChange == .opened(.clientFault("app_not_authentic")))
+        #expect(last.outcome == .unchanged && refused[0].state == .retrying)
+    }
+
+    @Test("Requests that succeed in between neither open the breaker nor end a grant", arguments: [true, false])
+    func gradual(isProven: Bool) throws {
+        var fixture = RulesFixture()
+        var grant = try Sample.grant(isProven: isProven)
+        var other = try Sample.grant(2)
+        for _ in 0..<500 {
+            let decision = fixture.refuse(.appNotAuthentic, on: &grant)
+            #expect(decision.outcome == .retrying && decision.effect.breakerChange == nil && decision.alarm == nil)
+            fixture.advance(by: .seconds(300))
+            _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other)
+        }
+        #expect(grant.state == .retrying && grant.generation == 3)
+    }
+
+    @Test("A failed probe of any grant is followed by another, and one that succeeds has all grants tried at once")
+    func probes() throws {
+        var fixture = RulesFixture()
+        var grants = [try Sample.grant(1), try Sample.grant(2, isProven: false)]
+        _ = fixture.refuse(.appNotAuthentic, on: &grants[0])
+        fixture.advance(by: .seconds(60))
+        _ = fixture.refuse(.appNotAuthentic, on: &grants[0])
+        for round in 0..<20 {
+            fixture.advance(by: Breaker.maximumProbeDelay)
+            let mayProbe = fixture.health.breaker.beginProbe(at: fixture.instant, deadline: .seconds(20))
+            #expect(mayProbe, "round \(round)")
+            let decision = fixture.refuse(.appNotAuthentic, on: &grants[round % 2])
+            #expect(decision.outcome == .unchanged && decision.effect.breakerChange == nil, "reported once")
+        }
+        fixture.advance(by: Breaker.maximumProbeDelay)
+        let mayProbe = fixture.health.breaker.beginProbe(at: fixture.instant, deadline: .seconds(20))
+        #expect(mayProbe)
+        let decision = fixture.decide(try Sample.granted(at: fixture.now), on: &grants[1])
+        #expect(decision.effect.breakerChange == .closed && decision.effect.endsOutage)
+        #expect(fixture.health.outageEndedAt == fixture.now)
+        #expect(grants[1].state == .active && grants[1].isProven)
+    }
+}

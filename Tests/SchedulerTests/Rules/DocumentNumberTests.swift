@@ -29,8 +29,19 @@ extension DocumentedNumber {
             "docs/architecture.md",
             "the grant is tried again \(RefreshRules.retryUnreadableAfter.spelled) later"
         ),
+        DocumentedNumber(
+            "docs/architecture.md",
+            "but \(ConsecutiveClientErrors.minimumSpan.spelled) of these without a success opens the breaker"
+        ),
         DocumentedNumber("docs/architecture.md", "that kept it open for \(Breaker.minimumOutage.spelled)"),
         DocumentedNumber("docs/glossary.md", "that of a client's fault of \(Breaker.minimumOutage.spelled)"),
+        DocumentedNumber(
+            "docs/runbook.md",
+            """
+            After \(ConsecutiveClientErrors.minimumSpan.spelled) without a success it tries one of the client's grants at \
+            a time, at least every \(Breaker.maximumProbeDelay.spelled)
+            """
+        ),
         DocumentedNumber("docs/architecture.md", "the rate of the last \(RefusalRate.span.spelled)"),
         DocumentedNumber("docs/architecture.md", "at \(RefreshRules.maximumDoubt.minutes) minutes in any case"),
         DocumentedNumber(

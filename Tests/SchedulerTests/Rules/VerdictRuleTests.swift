@@ -51,6 +51,13 @@ private let rules: [Rule] = [
         reason: nil
     ),
     Rule(
+        verdict: .appNotAuthentic,
+        outcome: .retrying,
+        state: .retrying,
+        stateIfSuspended: .suspended,
+        reason: "app_not_authentic"
+    ),
+    Rule(
         verdict: .throttled(code: "http_429"),
         outcome: .retrying,
         state: .retrying,

@@ -71,6 +71,20 @@ struct CurrentAlarmTests {
         #expect(log.currentAlarms.map(\.client) == ["b"])
     }
 
+    @Test("An alarm about an app that Google cannot verify names App Check and its section of the runbook")
+    func appCheck() throws {
+        log.breaker(.opened(.clientFault("app_not_authentic")), client: "a")
+        let line = try #require(lines.of("alarm").first)
+        #expect(lines.of("alarm").count == 1 && line["kind"] == "client_fault" && line["client"] == "a")
+        let text = try #require(line["text"])
+        #expect(text.contains("App Check") && text.hasSuffix("see docs/runbook.md#google-verifies-the-app"))
+        #expect(log.currentAlarms.map(\.text) == [text], "the log does not shorten it")
+        log.breaker(.closed, client: "a")
+        #expect(log.currentAlarms.isEmpty)
+        log.breaker(.opened(.clientFault("invalid_request")), client: "a")
+        #expect(log.currentAlarms.first?.text.contains("App Check") == false)
+    }
+
     @Test("An alarm that ended and begins again is logged again, at most every five minutes")
     func renewed() {
         log.raise(.keyRingRefused, "first")

@@ -83,6 +83,29 @@ struct EndpointFailureTests {
         #expect(fixture.lines.of("alarm").count == 1)
     }
 
+    @Test("While Google cannot verify the app no grant ends, there is one alarm, and all are refreshed just after it")
+    func appNotAuthentic() async throws {
+        let fixture = try EngineFixture(seed: 37, lifetime: .seconds(60))
+        try await fixture.add(0..<100)
+        let engine = fixture.engine(scanInterval: .seconds(2))
+        await fixture.run(engine, for: .seconds(120), grain: .seconds(1))
+        #expect(fixture.google.accountsWithoutToken().isEmpty)
+        fixture.google.answer { _ in .answer(.appNotAuthentic) }
+        // These were never refreshed.
+        try await fixture.add(100..<105)
+        await fixture.run(engine, for: .seconds(80))
+        #expect(try await fixture.grants().allSatisfy(\.state.isConnected))
+        #expect(fixture.lines.of("alarm").map { $0["kind"] } == ["client_fault"])
+
+        fixture.google.answer { _ in .grant }
+        await fixture.run(engine, for: .seconds(15))
+        #expect(try await fixture.states() == [.active: 105])
+        #expect(fixture.google.accountsWithoutToken().isEmpty)
+        #expect(fixture.lines.of("alarm").count == 1)
+        let connected = ["active", "retrying"]
+        #expect(fixture.lines.of("state").allSatisfy { $0["to"].map(connected.contains) ?? false })
+    }
+
     @Test(
         "After an outage every grant has a good token within thirty seconds",
         arguments: [(60, 20), (60, 120), (60, 600), (3600, 20), (3600, 600)]
