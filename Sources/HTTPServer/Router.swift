@@ -2,9 +2,12 @@
 ///
 /// The GET route also answers HEAD: its handler sees GET, and the server omits the body. Segments are compared after
 /// decoding, but an encoded slash does not separate them. A name in braces matches neither an empty segment nor "." and
-/// "..", because some clients and proxies resolve those to another path.
+/// "..", because some clients and proxies resolve those to another path. Nor does it match a segment that another route
+/// spells out: with "/v1/connections/google" and "/v1/connections/{id}", google is no id.
 package struct Router: Sendable {
     private let routes: [Route]
+    /// The paths that one route spells out and another would match by a name in braces.
+    private let spelledOut: [[String]]
     private let unknownPath: @Sendable (ServerRequest) -> ServerResponse
     private let wrongMethod: @Sendable (ServerRequest, [String]) -> ServerResponse
 
@@ -20,6 +23,9 @@ package struct Router: Sendable {
         }
     ) {
         self.routes = routes
+        spelledOut = routes.map(\.parts).filter { path in
+            routes.contains { $0.parts != path && $0.matches(path) }
+        }
         self.unknownPath = unknownPath
         self.wrongMethod = wrongMethod
     }
@@ -28,7 +34,8 @@ package struct Router: Sendable {
         if let (route, values) = match(request) {
             return Self.named(await route.handler(Self.asGet(request), values), by: route)
         }
-        var allowed = Set(routes.lazy.filter { $0.matches(request.segments) }.map(\.method))
+        let segments = request.segments
+        var allowed = Set(routes.lazy.filter { matches($0, segments) }.map(\.method))
         guard !allowed.isEmpty else { return .respond(unknownPath(request)) }
         if allowed.contains("GET") { allowed.insert("HEAD") }
         let methods = allowed.sorted()
@@ -48,8 +55,13 @@ package struct Router: Sendable {
     private func match(_ request: ServerRequest) -> (Route, PathValues)? {
         let method = request.method == "HEAD" ? "GET" : request.method
         let segments = request.segments
-        guard let route = routes.first(where: { $0.method == method && $0.matches(segments) }) else { return nil }
+        guard let route = routes.first(where: { $0.method == method && matches($0, segments) }) else { return nil }
         return (route, PathValues(parts: route.parts, segments: segments))
+    }
+
+    private func matches(_ route: Route, _ segments: [String]) -> Bool {
+        guard route.matches(segments) else { return false }
+        return !spelledOut.contains(segments) || route.parts == segments
     }
 
     private static func asGet(_ request: ServerRequest) -> ServerRequest {

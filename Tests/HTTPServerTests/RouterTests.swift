@@ -16,6 +16,8 @@ struct RouterTests {
                 _,
                 _ in .respond(.text("handler"))
             },
+            Route("POST", "/v1/things/new") { _, _ in .respond(.text("one more")) },
+            Route("GET", "/v1/things/{id}") { _, values in .respond(.text("thing \(values["id"])")) },
             Route("GET", "/") { _, _ in .respond(.text("root")) },
         ],
         unknownPath: { _ in .text("unknown", status: 404) },
@@ -76,13 +78,24 @@ struct RouterTests {
 
     @Test(
         "Another method gets the list of allowed methods",
-        arguments: [("/v1/grants/a/token", "GET, HEAD, POST"), ("/only", "POST")]
+        arguments: [
+            ("/v1/grants/a/token", "GET, HEAD, POST"), ("/only", "POST"), ("/v1/things/new", "POST"),
+            ("/v1/things/7", "GET, HEAD"),
+        ]
     )
     func wrongMethod(target: String, allow: String) async throws {
         let answer = try await answer("PUT", target)
         #expect(answer.status == 405)
         #expect(answer.headers.first { $0.name == "Allow" }?.value == allow)
         #expect(String(decoding: answer.body, as: UTF8.self) == "not PUT")
+    }
+
+    @Test("A segment that a route spells out is no name for another")
+    func spelledOut() async throws {
+        #expect(String(decoding: try await answer("POST", "/v1/things/new").body, as: UTF8.self) == "one more")
+        #expect(String(decoding: try await answer("GET", "/v1/things/7").body, as: UTF8.self) == "thing 7")
+        #expect(try await answer("GET", "/v1/things/new").status == 405)
+        #expect(Self.router.immediateReply(Self.request("GET", "/v1/things/new")) == nil)
     }
 
     @Test("A route's immediate handler responds if it can, else its handler does")
