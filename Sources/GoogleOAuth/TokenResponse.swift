@@ -10,8 +10,10 @@ package struct TokenResponse: Sendable {
     package var scope: String?
     /// The refresh token that replaces the one that was sent, if the server rotates.
     package var rotated: Secret?
-    /// The remaining lifetime of the refresh token, if the answer gives it.
+    /// The remaining lifetime of the refresh token, or of the whole consent if that ends before, if the answer gives one.
     package var refreshTokenLifetime: Duration?
+    /// The longest pause between two refreshes after which the refresh token still works, if the answer gives it.
+    package var refreshTokenTimeout: Duration?
     /// The ID token that Google adds if the grant has the scope `openid`.
     var idToken: Secret?
 }
@@ -33,18 +35,22 @@ extension TokenResponse {
             let type = Self.text(body["token_type"], absent: "Bearer"), type.lowercased() == "bearer",
             let scope = Self.text(body["scope"], absent: ""), scope.utf8.count <= Self.maximumScope
         else { return nil }
-        var refreshLifetime: Int64?
-        if let value = body["refresh_token_expires_in"], value != .null {
+        // The last two are of a draft (https://datatracker.ietf.org/doc/draft-ietf-oauth-refresh-token-expiration/).
+        var spans: [String: Duration] = [:]
+        for name in ["refresh_token_expires_in", "authorization_expires_in", "refresh_token_timeout"] {
+            guard let value = body[name], value != .null else { continue }
             guard let seconds = Self.seconds(value, upTo: Self.maximumRefreshLifetime, absent: nil) else { return nil }
-            refreshLifetime = seconds
+            spans[name] = .seconds(seconds)
         }
+        let lifetimes = [spans["refresh_token_expires_in"], spans["authorization_expires_in"]].compactMap(\.self)
         self.init(
             accessToken: accessToken,
             lifetime: .seconds(lifetime),
             type: "Bearer",
             scope: scope.isEmpty ? nil : scope,
             rotated: rotated,
-            refreshTokenLifetime: refreshLifetime.map { .seconds($0) },
+            refreshTokenLifetime: lifetimes.min(),
+            refreshTokenTimeout: spans["refresh_token_timeout"],
             idToken: Token.optional(body["id_token"]).value
         )
     }

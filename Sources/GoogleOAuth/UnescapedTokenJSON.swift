@@ -59,6 +59,9 @@ struct UnescapedTokenJSON {
         case 12 where name.isEqual(to: "access_token"): Self.set(&accessToken, to: value)
         case 13 where name.isEqual(to: "refresh_token"): Self.set(&refreshToken, to: value)
         case 24 where name.isEqual(to: "refresh_token_expires_in"): Self.set(&refreshTokenLifetime, to: value)
+        // Google sends neither today.
+        case 24 where name.isEqual(to: "authorization_expires_in"): false
+        case 21 where name.isEqual(to: "refresh_token_timeout"): false
         default: true
         }
     }

@@ -8,6 +8,7 @@ extension AppRoutes {
     package struct Dependencies: Sendable {
         /// For the look-up of a token's owner at Google.
         package static let defaultGoogleDeadline: Duration = .seconds(10)
+        package static let defaultConnectionsPerUser = 20
 
         let store: any Store
         let engine: RefreshEngine
@@ -20,6 +21,8 @@ extension AppRoutes {
         private let currentClientIDs: @Sendable () -> [String]
         /// The exchange of the app's codes, or `nil` in tests that need none.
         let exchanges: CodeExchanges?
+        /// How many Google accounts a user can have connected.
+        let connectionsPerUser: Int
         let budgets: RequestBudgets
         /// The stored users that a Google account can be linked to by its e-mail address.
         let emailLinking: EmailLinking
@@ -42,6 +45,7 @@ extension AppRoutes {
             googleKeys: KeySetCache,
             clientIDs: @escaping @Sendable () -> [String],
             exchanges: CodeExchanges? = nil,
+            connectionsPerUser: Int = Dependencies.defaultConnectionsPerUser,
             budgets: RequestBudgets,
             emailLinking: EmailLinking = .verified,
             sessionGrace: Duration = Session.defaultGrace,
@@ -59,6 +63,7 @@ extension AppRoutes {
             self.googleKeys = googleKeys
             currentClientIDs = clientIDs
             self.exchanges = exchanges
+            self.connectionsPerUser = connectionsPerUser
             self.budgets = budgets
             self.emailLinking = emailLinking
             self.sessionGrace = sessionGrace

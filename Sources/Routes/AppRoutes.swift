@@ -2,14 +2,16 @@ internal import HTTPServer
 internal import Scheduler
 internal import Telemetry
 
-/// The routes that the app calls, in two families.
+/// The routes that the app calls, in three families.
 ///
-/// ``MailConnectionRoutes`` connect a user's Gmail and show the profile. ``SessionRoutes`` sign the app in.
+/// ``ConnectionRoutes`` connect a user's Google accounts. ``MailConnectionRoutes`` are those of PayPulse's backend: they
+/// know the default connection alone, and show the profile. ``SessionRoutes`` sign the app in.
 package struct AppRoutes: Sendable {
     let dependencies: Dependencies
 
     var routes: [Route] {
-        MailConnectionRoutes(dependencies: dependencies).routes + SessionRoutes(dependencies: dependencies).routes
+        ConnectionRoutes(dependencies: dependencies).routes + MailConnectionRoutes(dependencies: dependencies).routes
+            + SessionRoutes(dependencies: dependencies).routes
     }
 }
 
@@ -21,11 +23,11 @@ extension Route {
         _ pattern: String,
         errorForm: any KeyPath<AppError, ServerResponse> & Sendable,
         log: EngineLog,
-        handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
+        handler: @escaping @Sendable (ServerRequest, PathValues) async throws -> ServerResponse
     ) {
-        self.init(method, pattern) { request, _ in
+        self.init(method, pattern) { request, values in
             do {
-                return .respond(try await handler(request).secured)
+                return .respond(try await handler(request, values).secured)
             } catch {
                 let known = AppError(error)
                 if known == nil {

@@ -92,7 +92,12 @@ package protocol Store: Sendable {
     ) async throws -> GrantID?
 
     func grant(_ id: GrantID) async throws -> Grant?
-    func grant(ofUser userID: String) async throws -> Grant?
+    func grant(ofUser userID: String, connection: ConnectionID) async throws -> Grant?
+    /// Returns all grants of a user, that of the default connection first.
+    func grants(ofUser userID: String) async throws -> [Grant]
+
+    /// `true` if a user has a connection beside the default one.
+    var hasNamedConnections: Bool { get async throws }
 
     /// Returns one page of all grants, sorted by id.
     func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant]

@@ -11,7 +11,9 @@ package protocol StoreTransaction {
     func willRead(grants ids: [GrantID], healthOf clients: [String]) throws
 
     func grant(_ id: GrantID) throws -> Grant?
-    func grant(ofUser userID: String) throws -> Grant?
+    func grant(ofUser userID: String, connection: ConnectionID) throws -> Grant?
+    /// Returns all grants of a user, that of the default connection first.
+    func grants(ofUser userID: String) throws -> [Grant]
 
     /// Returns other grants that hold a refresh token for the same account at Google (by its id, else by e-mail without
     /// regard to case).
@@ -38,9 +40,9 @@ package protocol StoreTransaction {
 
     /// Adds a grant, and its user if there is none.
     ///
-    /// Throws if the user has a grant already, or was deleted.
+    /// Throws if the user has a grant with this connection or this account already, or was deleted.
     func insert(_ grant: Grant) throws
-    /// Adds grants of different users with their events, as if one after the other.
+    /// Adds grants of different connections with their events, as if one after the other.
     func insert(_ additions: [NewGrant]) throws
     /// Replaces the stored grant with the same id.
     ///
@@ -75,7 +77,7 @@ package protocol StoreTransaction {
     /// Adds a user, or throws if another user has the id, or the account at Google.
     func insert(_ user: User) throws
     func update(_ user: User) throws
-    /// Moves the sessions of a user, and the grant, to another stored user without a grant, and removes the user.
+    /// Moves the sessions of a user, and the grants, to another stored user without a grant, and removes the user.
     func move(user id: String, to other: String) throws
 
     func session(_ id: SessionID) throws -> Session?
@@ -115,7 +117,7 @@ extension StoreTransaction {
         for id in ids {
             standings[id].isDeleted = try user(id)?.isDeleted == true
             guard !standings[id].isDeleted else { continue }
-            standings[id].grant = try grant(ofUser: id)
+            standings[id].grants = try grants(ofUser: id)
             standings[id].disconnectedAt = try disconnectTime(ofUserWithoutGrant: id)
         }
         return standings

@@ -53,6 +53,10 @@ google-events | results recover FOLDER | results recover MISSING | status | stat
 --accept-former-refresh-tokens-until x | restore MISSING | restore COPY | store clock | store clock --json
 users forget nobody | grants history nobody | grants add nobody | notices test | google-events register
 google-events status | google-events verify | google-events register --key-file MISSING | --run-once
+grants show 1 --connection work | grants show 1 --connection new | grants history 1 --connection work
+grants retry 1 --connection work | grants retry --state suspended --connection work | token 1 --connection work
+grants disconnect 1 --connection work | grants disconnect 1 --connection default --dry-run --json
+grants list --label a=b | grants list --label nonsense | services handle x y --connection work
 """
 
 

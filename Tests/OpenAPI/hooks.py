@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import sys
 
 import schemathesis
@@ -19,6 +20,9 @@ import setup  # noqa: E402
 
 SETUP = setup.Setup.from_fields(json.loads(os.environ["OPENAPI_SETUP"]))
 KEPT = (SETUP.user, SETUP.vended_user, SETUP.retried_user)
+# What labels must not contain: characters that break, hide or reorder the text on a terminal.
+DISTURBING = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+LABEL_BYTES = 64
 FRAMING = {"connection", "content-length", "expect", "host", "transfer-encoding", "upgrade"}
 numbers = itertools.count()
 
@@ -85,6 +89,20 @@ def with_google_token(case):
         case.body = {**case.body, "server_auth_code": SETUP.code(), "refresh_token": ""}
 
 
+def with_account(case):
+    """Connects the user's account: as `default`, or as one more, which finds the connection that has it."""
+    with_google_token(case)
+    case.body = {name: value for name, value in case.body.items() if name != "connection"}
+    if next(numbers) % 2:
+        case.body["connection"] = "new"
+
+
+def with_connection(case):
+    # Every third request names an unknown connection.
+    if next(numbers) % 3:
+        case.path_parameters = {**case.path_parameters, "id": "default"}
+
+
 def with_sign_in(case):
     if case.body.get("id_token"):
         case.body = {**case.body, "id_token": SETUP.id_token(next(numbers), case.body.get("nonce"))}
@@ -101,7 +119,18 @@ def with_security_event(case):
     case.body = SETUP.security_event()
 
 
+def mostly_without_connection(case):
+    # Generated ids are of unknown connections.
+    if next(numbers) % 5:
+        case.query = without(case.query, "connection")
+
+
+def without(query, name):
+    return {member: value for member, value in (query or {}).items() if member != name}
+
+
 def with_user(case):
+    mostly_without_connection(case)
     # Every third request names an unknown user.
     if next(numbers) % 3:
         case.path_parameters = {**case.path_parameters, "user_id": SETUP.vended_user}
@@ -120,8 +149,9 @@ def with_rejected_token(case):
 
 
 def with_subject(case):
-    """Names the user; the service authenticates itself by the header, so not in the form too."""
-    body = {name: value for name, value in case.body.items() if not name.startswith("client_")}
+    """Names the user and no connection; the service authenticates itself by the header, so not in the form too."""
+    dropped = ("client_id", "client_secret", "connection")
+    body = {name: value for name, value in case.body.items() if name not in dropped}
     subject = "subject_token" if "subject_token" in body else "refresh_token"
     is_named = body.get("subject_token_type", "refresh_token").endswith("refresh_token")
     body[subject] = SETUP.vended_user if is_named else accounts.user_token(SETUP.vended_user)
@@ -134,13 +164,26 @@ def with_record(case):
     grant = SETUP.grant()
     case.path_parameters = {"user_id": "stored-user"}
     # Members that responses have too, which the description leaves to `grants import --help`.
-    others = ("expires_at", "google_email", "reason", "since", "state")
+    others = ("connection", "expires_at", "google_email", "reason", "since", "state")
     case.body = {name: value for name, value in case.body.items() if name not in others}
     case.body = {**case.body, "refresh_token": grant["refresh_token"], "client_id": grant["client_id"]}
+    case.query = without(case.query, "connection")
+    labels = case.body.get("labels")
+    if labels:
+        # The description counts characters and the worker bytes.
+        case.body["labels"] = {
+            name: value for name, value in labels.items() if name == label_text(name) and value == label_text(value)
+        }
+
+
+def label_text(text):
+    """The text as far as a label can have it."""
+    return DISTURBING.sub("", text).encode()[:LABEL_BYTES].decode(errors="ignore")
 
 
 def of(user):
     def change(case):
+        mostly_without_connection(case)
         case.path_parameters = {"user_id": user if next(numbers) % 3 else "unknown"}
 
     return change
@@ -151,7 +194,10 @@ def with_leaver(case):
 
 
 def of_first_page(case):
-    case.query = {name: value for name, value in case.query.items() if name != "after"}
+    case.query = without(case.query, "after")
+    if case.query.get("label"):
+        name, _, value = case.query["label"].partition("=")
+        case.query["label"] = f"{label_text(name) or 'tenant'}={label_text(value) or 'acme'}"
 
 
 def with_looked_up_user(case):
@@ -165,6 +211,9 @@ def with_looked_up_name(case):
 
 
 CHANGES = {
+    "connectGoogleAccount": with_account,
+    "showConnection": with_connection,
+    "disconnectConnection": with_connection,
     "storeGmailTokens": with_google_token,
     "storeGmailTokensByOldName": with_google_token,
     "signInWithGoogle": with_sign_in,

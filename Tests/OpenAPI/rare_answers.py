@@ -1,16 +1,21 @@
 """Answers that generated requests do not cause: outages, dead grants, deleted users, floods and malformed requests."""
 
 import hashlib
+import re
 import time
 import urllib.parse
 
 import accounts
 from harness import CLIENT
 
+CONNECTIONS_PER_USER = 3
 LIMITED_KEY = "a-credential-with-limits-of-32-bytes"
+NARROW_KEY = "a-credential-for-default-of-32-bytes"
 LOGIN_ROUTES = [
     ("POST", "/v1/auth/gmail-tokens"), ("DELETE", "/v1/auth/gmail-tokens"), ("GET", "/v1/user/me"),
     ("DELETE", "/v1/user/me"), ("DELETE", "/v1/delete/me"), ("GET", "/api/auth/me"), ("POST", "/api/auth/logout"),
+    ("POST", "/v1/connections/google"), ("GET", "/v1/connections"), ("GET", "/v1/connections/default"),
+    ("DELETE", "/v1/connections/default"),
 ]
 OPERATOR_KEY = "a-credential-of-a-person-of-32-bytes"
 MANAGER_KEY = "a-credential-of-the-backend-32-bytes"
@@ -35,9 +40,11 @@ class RareAnswers:
                 "body": answer.body.decode(errors="replace"),
             }
         )
+        return answer
 
     def request_public(self, status, method, path, body=None, bearer=None, **more):
-        self.request(status, path, method, path, body, bearer, **more)
+        operation = re.sub("^/v1/connections/(?!google$).*", "/v1/connections/{id}", path)
+        return self.request(status, operation, method, path, body, bearer, **more)
 
     def request_token(self, status, user, query="", bearer=accounts.SERVICE_KEY):
         path = f"/v1/grants/{user}/token"
@@ -67,7 +74,7 @@ class RareAnswers:
         names = path.split("?")[0].split("/")
         if len(names) > 3:
             names[3] = "{user_id}"
-        self.request(status, "/".join(names), method, path, body, bearer, listener=self.deployment.internal)
+        return self.request(status, "/".join(names), method, path, body, bearer, listener=self.deployment.internal)
 
     def connected(self, user):
         """A user who has connected an account, and the grant at Google."""
@@ -79,14 +86,17 @@ class RareAnswers:
         """One token of every kind that is refused."""
         now = int(time.time())
         stale = accounts.token({"sub": "stale", "iat": now - 7200, "exp": now - 3600})
-        for method, path in (("GET", "/v1/user/me"), ("DELETE", "/v1/user/me"), ("GET", "/api/auth/me")):
+        for method, path in (
+            ("GET", "/v1/user/me"), ("DELETE", "/v1/user/me"), ("GET", "/api/auth/me"), ("GET", "/v1/connections"),
+            ("GET", "/v1/connections/default"), ("DELETE", "/v1/connections/default"),
+        ):
             self.request_public(401, method, path)
             self.request_public(401, method, path, bearer=stale)
             self.request_public(401, method, path, bearer="no.token.this")
         # The keys of the login cannot be fetched.
         unknown = accounts.token({"sub": "a", "exp": now + 3600}, header={"alg": "RS256", "kid": "a"})
         for method, path in LOGIN_ROUTES:
-            body = {"access_token": "a"} if path.endswith("tokens") and method == "POST" else None
+            body = {"access_token": "a"} if method == "POST" and path != "/api/auth/logout" else None
             self.request_public(503, method, path, body, bearer=unknown)
         self.request_public(401, "POST", "/api/auth/refresh", {"refresh_token": "never made here"})
         self.request_public(401, "POST", "/api/auth/logout", {"refresh_token": "never made here"})
@@ -106,9 +116,13 @@ class RareAnswers:
         self.request_public(200, "DELETE", "/v1/user/me", bearer=bearer)
         # The first answer may have been lost.
         self.request_public(200, "DELETE", "/v1/user/me", bearer=bearer)
-        for method, path in (("GET", "/v1/user/me"), ("DELETE", "/v1/auth/gmail-tokens")):
+        for method, path in (
+            ("GET", "/v1/user/me"), ("DELETE", "/v1/auth/gmail-tokens"), ("GET", "/v1/connections"),
+            ("GET", "/v1/connections/default"), ("DELETE", "/v1/connections/default"),
+        ):
             self.request_public(404, method, path, bearer=bearer)
-        self.request_public(404, "POST", "/v1/auth/gmail-tokens", {"access_token": grant["access_token"]}, bearer)
+        for path in ("/v1/auth/gmail-tokens", "/v1/connections/google"):
+            self.request_public(404, "POST", path, {"access_token": grant["access_token"]}, bearer)
         self.request_token(404, "deleted")
 
     def switch(self):
@@ -123,6 +137,95 @@ class RareAnswers:
         self.request_public(200, "DELETE", "/v1/auth/gmail-tokens", bearer=bearer)
         self.request_public(200, "GET", "/v1/user/me", bearer=bearer)
         self.request_token(409, "switching")
+
+    def connections(self):
+        """Connections of one user, and the accounts that they do not take."""
+        bearer = accounts.user_token("connecting")
+        home, work, third, fourth = (
+            self.deployment.sandbox.create(email=f"{name}@gmail.com", scope=accounts.WHOLE_SCOPE)[0]
+            for name in ("home", "work", "third", "fourth")
+        )
+
+        def add(status, grant, **fields):
+            body = {"access_token": grant["access_token"], "refresh_token": grant["refresh_token"], **fields}
+            return self.request_public(status, "POST", "/v1/connections/google", body, bearer)
+
+        self.request_public(200, "GET", "/v1/connections", bearer=bearer)
+        self.request_public(404, "GET", "/v1/connections/default", bearer=bearer)
+        add(404, home, connection="unknown")
+        add(201, home, connection="new")
+        second = add(201, work, connection="new").json["data"]["connection"]["id"]
+        self.refuse(add, third, "ACCOUNT_SWITCH", on_switch="refuse")
+        self.refuse(add, third, "ACCOUNT_MISMATCH", connection="default")
+        self.refuse(add, third, "ACCOUNT_MISMATCH", connection=second)
+        assert CONNECTIONS_PER_USER == 3, "one more account than the third is one too many"
+        left = add(201, third, connection="new").json["data"]["connection"]["id"]
+        self.refuse(add, fourth, "TOO_MANY_CONNECTIONS", connection="new")
+        add(400, home, connection="a b")
+        add(400, home, on_switch="maybe")
+        for path in ("/v1/connections", f"/v1/connections/{second}", "/v1/user/me"):
+            self.request_public(200, "GET", path, bearer=bearer)
+        # The first answer may have been lost.
+        for _ in range(2):
+            self.request_public(200, "DELETE", f"/v1/connections/{second}", bearer=bearer)
+        for method in ("GET", "DELETE"):
+            self.request_public(404, method, "/v1/connections/unknown", bearer=bearer)
+        # The account of another connection, by the old route: that one ends.
+        body = {"access_token": third["access_token"]}
+        self.request_public(201, "POST", "/v1/auth/gmail-tokens", body, bearer)
+        error = self.refuse(add, third, "ACCOUNT_CONNECTED", connection=left)
+        assert error["connection"] == "default", "the error names the connection that has the account"
+        self.request_public(200, "GET", "/v1/connections", bearer=bearer)
+
+    @staticmethod
+    def refuse(add, grant, code, **fields):
+        """Checks the code of a refusal: several codes have its status."""
+        error = add(409, grant, **fields).json["error"]
+        assert error["code"] == code, f"the refusal has the code {code}, and not {error['code']}"
+        return error
+
+    def connections_of_services(self):
+        """Connections that services name, and those that their entries do not cover."""
+        user = "connected-twice"
+        home = self.connected(user)
+        work = self.deployment.sandbox.create(email="twice@gmail.com", scope=accounts.WHOLE_SCOPE)[0]
+        record = {"refresh_token": work["refresh_token"], "client_id": work["client_id"], "labels": {"tenant": "acme"}}
+        path = f"/v1/grants/{user}"
+        self.manage(201, "PUT", f"{path}?connection=work", record)
+        same = {"refresh_token": "1//another-token-of-home", "client_id": CLIENT, "google_user_id": home["sub"]}
+        refusal = self.manage(409, "PUT", f"{path}?connection=other", same).json
+        assert refusal["error"] == "account_connected", "the account of the record is another connection"
+        self.manage(400, "PUT", f"{path}?connection=work", {**record, "connection": "other"})
+        # Labels alone.
+        self.manage(200, "PUT", f"{path}?connection=work", {"labels": {"tenant": "zenith"}})
+        self.manage(404, "PUT", f"{path}?connection=other", {"labels": {"tenant": "zenith"}})
+        self.manage(400, "PUT", f"{path}?connection=work", {"labels": {"t" * 65: "zenith"}})
+        self.manage(200, "GET", "/v1/grants?label=tenant=zenith")
+        self.manage(400, "GET", "/v1/grants?label=tenant")
+        self.manage(200, "GET", path)
+        self.manage(200, "GET", f"{path}?connection=work")
+        self.manage(404, "GET", f"{path}?connection=other")
+        self.manage(400, "GET", f"{path}?connection=new")
+        self.request_token(200, user, "?connection=work")
+        self.request_token(404, user, "?connection=other")
+        self.request_token(400, user, "?connection=a%20b")
+        self.request_oauth(200, user, connection="work")
+        self.request_oauth(400, user, connection="other")
+
+        # A service for the connection `default` alone.
+        self.request_token(200, user, bearer=NARROW_KEY)
+        self.request_token(403, user, "?connection=work", NARROW_KEY)
+        self.request_oauth(400, user, NARROW_KEY, client_id="narrow", connection="work")
+        self.manage(200, "GET", "/v1/grants", bearer=NARROW_KEY)
+        shown = self.manage(200, "GET", path, bearer=NARROW_KEY).json
+        names = [one["connection"] for one in shown["connections"]]
+        assert names == ["default"], "the service sees its connection alone"
+        for method in ("GET", "PUT", "DELETE"):
+            self.manage(403, method, f"{path}?connection=work", bearer=NARROW_KEY)
+        self.manage(403, "POST", f"{path}/retry?connection=work", bearer=NARROW_KEY)
+        # It would end all.
+        self.manage(403, "DELETE", f"/v1/users/{user}", bearer=NARROW_KEY)
+        self.manage(200, "DELETE", f"{path}?connection=work")
 
     def limits(self):
         self.connected("limited")
@@ -224,9 +327,8 @@ class RareAnswers:
         self.request_token(503, "hidden")
         self.request_oauth(503, "hidden")
         self.request_renewal(503, "hidden", hidden["access_token"])
-        self.request_public(
-            502, "POST", "/v1/auth/gmail-tokens", {"access_token": "unreachable"}, accounts.user_token("hidden")
-        )
+        for path in ("/v1/auth/gmail-tokens", "/v1/connections/google"):
+            self.request_public(502, "POST", path, {"access_token": "unreachable"}, accounts.user_token("hidden"))
         self.request_public(502, "POST", "/api/auth/mobile/google", {"access_token": "unreachable"})
         self.request_public(200, "GET", "/v1/user/me", bearer=accounts.user_token("hidden"))
         for path in ("/readyz", "/healthz", "/status", "/metrics", "/"):
@@ -236,7 +338,9 @@ class RareAnswers:
     def size(self):
         """Requests that are too large, before any route handles them."""
         huge = {"access_token": "a" * 70_000}
-        for path in ("/v1/auth/gmail-tokens", "/api/auth/mobile/google", "/v1/google/security-events"):
+        for path in (
+            "/v1/auth/gmail-tokens", "/v1/connections/google", "/api/auth/mobile/google", "/v1/google/security-events",
+        ):
             self.request_public(413, "POST", path, huge)
             self.request(414, path, "POST", f"{path}?{'q' * 9_000}", {})
             self.request_public(431, "POST", path, {}, headers={"X-Long": "h" * 18_000})
@@ -245,7 +349,7 @@ class RareAnswers:
     def flood(self):
         """More calls to Google, and more users, than one address may cause; the limit is low here."""
         bearer = accounts.user_token("flooding")
-        for path in ("/v1/auth/gmail-tokens", "/api/auth/mobile/google"):
+        for path in ("/v1/auth/gmail-tokens", "/v1/connections/google", "/api/auth/mobile/google"):
             for _ in range(3):
                 self.deployment.public.post(path, {"access_token": "unreachable"}, bearer)
             self.request_public(429, "POST", path, {"access_token": "unreachable"}, bearer)
@@ -253,7 +357,7 @@ class RareAnswers:
         # More new users than one address may store.
         for number in range(10):
             self.deployment.public.get("/v1/user/me", accounts.user_token(f"new-{number}"))
-        for path in ("/v1/user/me", "/api/auth/me"):
+        for path in ("/v1/user/me", "/api/auth/me", "/v1/connections", "/v1/connections/default"):
             self.request_public(429, "GET", path, bearer=accounts.user_token("one-too-many"))
 
     def silence(self, event):
@@ -269,8 +373,8 @@ def login(fixture):
 
 
 def services():
-    """The services file: a service with access to every scope, one that must name a scope, an operator, and one
-    that manages grants."""
+    """The services file: a service with access to every scope, one that must name a scope, an operator, one that
+    manages grants, and one that gets and manages the connection `default` alone."""
     limits = {"scopes": ["*"], "users": ["*"]}
     return [
         {"name": "mailer", "credential_sha256": hashlib.sha256(accounts.SERVICE_KEY.encode()).hexdigest(), **limits},
@@ -291,5 +395,12 @@ def services():
             "credential_sha256": hashlib.sha256(MANAGER_KEY.encode()).hexdigest(),
             "users": ["*"],
             "manage": True,
+        },
+        {
+            "name": "narrow",
+            "credential_sha256": hashlib.sha256(NARROW_KEY.encode()).hexdigest(),
+            "connections": ["default"],
+            "manage": True,
+            **limits,
         },
     ]

@@ -87,6 +87,33 @@ struct ImportedGrantTests {
         #expect(grant.recordedState == nil)
     }
 
+    @Test("reads the connection and its labels")
+    func connections() throws {
+        let named = try read(
+            #"{"user_id":"u","refresh_token":"r","connection":"work","labels":{"tenant":"acme","feature":"mail"}}"#
+        )
+        #expect(named.connection == ConnectionID("work"))
+        #expect(named.labels == ConnectionLabels(["tenant": "acme", "feature": "mail"]))
+        for connection in ["null", "\"\""] {
+            let grant = try read(
+                #"{"user_id":"u","refresh_token":"r","connection":\#(connection),"labels":null}"#
+            )
+            #expect(grant.connection == .default && grant.labels == nil)
+        }
+        let usual = try read(#"{"user_id":"u","refresh_token":"r"}"#)
+        #expect(usual.connection == .default && usual.labels == nil)
+        #expect(try read(#"{"user_id":"u","refresh_token":"r","labels":{}}"#).labels == ConnectionLabels.none)
+    }
+
+    @Test("takes the connection of JSON that names none from the caller", arguments: [nil, "third"] as [String?])
+    func usualConnection(named: String?) throws {
+        let work = try #require(ConnectionID("work"))
+        var members = ["user_id": JSONValue.string("u"), "refresh_token": .string("r")]
+        if let named { members["connection"] = .string(named) }
+        let grant = try ImportedGrant(reading: members, clientIDs: ["c1"], connection: work, at: now)
+        #expect(grant.connection.description == named ?? "work")
+    }
+
     @Test(
         "knows no scope if the former backend wrote Python's None",
         arguments: [#""None""#, #"["None"]"#, #""""#, "[]", "null"]
@@ -197,6 +224,12 @@ struct ImportedGrantTests {
             "google_verified_email is a string in another form; it must be true or false"
         ),
         (#"{"user_id":"u","access_token":"a","client_id":"GOCSPX-SECRET"}"#, "client_id: looks like a token"),
+        (#"{"user_id":"u","access_token":"a","connection":"new"}"#, "connection must be 1 to 32 letters"),
+        (#"{"user_id":"u","access_token":"a","connection":"SECRET one"}"#, "connection must be 1 to 32 letters"),
+        (#"{"user_id":"u","access_token":"a","connection":{}}"#, "connection is an object; it must be a string"),
+        (#"{"user_id":"u","access_token":"a","labels":"SECRET"}"#, "labels must be at most 10 pairs of texts"),
+        (#"{"user_id":"u","access_token":"a","labels":{"tenant":1}}"#, "labels must be at most 10 pairs of texts"),
+        (#"{"user_id":"u","access_token":"a","labels":{"tenant":""}}"#, "labels must be at most 10 pairs of texts"),
         (#"{"user_id":"u","access_token":"a","state":"SECRET"}"#, "state must be one of active, retrying"),
         (#"{"user_id":"u","access_token":"a","state":"retrying","reason":"SECRET"}"#, "reason must be a code"),
         (#"{"Name":"gmail/user/1","SecretString":"SECRET"}"#, "SecretString is not the text of a JSON object"),

@@ -19,11 +19,14 @@ struct CommandLineTests {
                 ], "grants list client=c expired limit=5 reason=client_mismatch sort=due"
             ),
             (["grants", "list", "--unreadable"], "grants list unreadable"),
+            (["grants", "list", "--label", "tenant=a=b"], "grants list label=tenant=a=b"),
             (
                 ["grants", "list", "--since", "24h", "--email", "A@b.c"], "grants list email=A@b.c since=24h"
             ),
             (["grants", "history", "alice", "--json"], "grants history alice json"),
+            (["grants", "history", "alice", "--connection", "work"], "grants history alice connection=work"),
             (["grants", "retry", "alice"], "grants retry alice"),
+            (["grants", "retry", "alice", "--connection=work"], "grants retry alice connection=work"),
             (
                 ["grants", "retry", "--state", "suspended", "--client", "c", "--json"],
                 "grants retry client=c json state=suspended"
@@ -43,7 +46,9 @@ struct CommandLineTests {
             (["grants", "show", "alice", "--json"], "grants show alice json"),
             (["grants", "show", "--", "--odd"], "grants show --odd"),
             (["grants", "show", "list"], "grants show list"),
+            (["grants", "show", "alice", "--connection", "c7f3kq2mwz"], "grants show alice connection=c7f3kq2mwz"),
             (["grants", "add", "alice"], "grants add alice"),
+            (["grants", "add", "alice", "--connection", "work"], "grants add alice connection=work"),
             (
                 ["--client-id", "c", "grants", "add", "alice", "--token-file=t"],
                 "grants add alice client-id=c token-file=t"
@@ -65,8 +70,10 @@ struct CommandLineTests {
             (["grants", "export"], "grants export"),
             (["grants", "export", "--plaintext"], "grants export plaintext"),
             (["grants", "disconnect", "alice"], "grants disconnect alice"),
+            (["grants", "disconnect", "alice", "--connection", "work"], "grants disconnect alice connection=work"),
             (["token", "alice"], "token alice min-ttl=60"),
             (["token", "alice", "--min-ttl", "300"], "token alice min-ttl=300"),
+            (["token", "alice", "--connection", "work"], "token alice connection=work min-ttl=60"),
             (["keys", "generate"], "keys generate"),
             (["keys", "list"], "keys list"),
             (["keys", "list", "--json"], "keys list json"),
@@ -81,6 +88,8 @@ struct CommandLineTests {
             (["services", "credential", "mailer"], "services credential mailer"),
             (["services", "credential", "--operator", "jane"], "services credential jane operator"),
             (["services", "handle", "mailer", "u"], "services handle mailer u"),
+            (["services", "handle", "m", "u", "--connection", "work"], "services handle m u connection=work"),
+            (["--connections-per-user", "3"], ""),
             (["grants", "import", "f", "--json"], "grants import f json"),
             (["notices", "test"], "notices test"),
             (["notices", "replay"], "notices replay within=86400"),
@@ -155,6 +164,15 @@ struct CommandLineTests {
             (["grants", "show", "a\u{1b}[2J"], "control characters", "refresh-worker grants show"),
             (["grants", "show", String(repeating: "u", count: 1025)], "1025 bytes", "refresh-worker grants show"),
             (["grants", "list", "--state", "actve"], "did you mean active?", "refresh-worker grants list"),
+            (
+                ["grants", "show", "a", "--connection", "new"], "'new' must be 1 to 32 letters",
+                "refresh-worker grants show"
+            ),
+            (["grants", "list", "--label", "tenant"], "'tenant' is not NAME=VALUE", "refresh-worker grants list"),
+            (
+                ["grants", "retry", "--state", "suspended", "--connection", "work"], "only with USER",
+                "refresh-worker grants retry"
+            ),
             (["grants", "list", "--plaintext"], "does not belong to", "refresh-worker grants list"),
             (["grants", "list", "--run-once"], "--run-once does not belong to", "refresh-worker grants list"),
             (["token", "a", "--min-ttl", "-1"], "whole number of seconds", "refresh-worker token"),

@@ -54,6 +54,7 @@ struct ManualTests {
         #expect(values["log-level"] == .choices(["error", "warning", "notice", "info", "debug"]))
         #expect(values["config"] == .file)
         #expect(values["json"] == .some(nil))
+        #expect(values["label"] == .other)
         #expect(Self.table.entries.first { $0.path == "grants import" }?.takesFile == true)
         #expect(Self.table.entries.first { $0.path == "help keys" }?.subcommands.map(\.name).contains("rotate") == true)
         #expect(Set(Self.table.entries.map(\.path)).count == Self.table.entries.count)

@@ -1,6 +1,7 @@
 import Crypto
 import Status
 import Storage
+import TestSupport
 import Testing
 
 @testable import RefreshWorker

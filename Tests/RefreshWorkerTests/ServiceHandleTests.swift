@@ -17,7 +17,7 @@ struct ServiceHandleTests {
             let entry = credential.entry.replacing(#""users":["*"]"#, with: "\"users\":\(users)")
             try fixture.write("{\"services\": [\(entry)]}", to: "services")
             let context = try fixture.context([(.servicesFile, fixture.path("services"))])
-            return try context.readServices().handle(of: user, for: service)
+            return try context.readServices().handle(of: user, connection: nil, for: service)
         }
     }
 

@@ -52,6 +52,11 @@ struct OpenAPITests {
     private static let logout: [AppError] = authentication + body + limited
     private static let google: [AppError] = [.refusedByGoogle, .refusedIDToken, .googleUnreachable] + limited
     private static let codes: [AppError] = [.refusedCode, .noServerClient, .codeOfOtherAccount, .stillConnecting]
+    private static let connectionErrors: [AppError] = [
+        .accountMismatch(expected: "jane@work.example", found: "jane@gmail.com"), .accountIsConnected(.default),
+        .accountSwitch(from: "jane@gmail.com", to: "jane@work.example"), .unknownConnection,
+        .tooManyConnections(limit: 20),
+    ]
     private static let always: [AppError] = [.wrongMethod, .internalError]
 
     @Test("describes each status of the mail connection's routes")
@@ -69,10 +74,28 @@ struct OpenAPITests {
         }
     }
 
+    @Test("describes each status of the routes of connections")
+    func connectionRoutes() throws {
+        let connecting = Self.neededBody + Self.google + Self.codes + Self.connectionErrors
+        let naming: [AppError] = Self.limited + [.unknownConnection]
+        let expected: [String: [AppError]] = [
+            "POST /v1/connections/google": connecting, "GET /v1/connections": Self.limited,
+            "GET /v1/connections/{id}": naming, "DELETE /v1/connections/{id}": naming,
+        ]
+        let operations = description.operations(tagged: "connections")
+        #expect(Set(operations.map(\.name)) == Set(expected.keys))
+        for operation in operations {
+            let errors = Self.authentication + (expected[operation.name] ?? []) + Self.always
+            expect(errors.map(\.mailConnectionResponse.status), describedFor: operation)
+        }
+    }
+
     @Test("names each code of the mail connection's errors")
     func mailConnectionCodes() {
         let named = Set(description.lines.map { $0.drop { $0 == " " } })
-        let errors = Self.authentication + Self.neededBody + Self.google + Self.codes + Self.always + [.unknownPath]
+        let errors =
+            Self.authentication + Self.neededBody + Self.google + Self.codes + Self.connectionErrors + Self.always
+            + [.unknownPath]
         let codes = Set(errors.map { MailConnectionErrorForm($0).code })
         #expect(codes == Set(MailConnectionErrorForm.Code.allCases))
         for code in codes { #expect(named.contains("- \(code.rawValue)")) }
@@ -96,8 +119,8 @@ struct OpenAPITests {
     @Test("describes each status of token vending")
     func vending() {
         let refusals: [ServiceError] = [
-            .invalidRequest("why"), .unauthorized, .forbiddenUser, .missingScopes(["openid"]), .noGrant,
-            .mustAct(state: .disconnected, reason: .none, since: Timestamp(milliseconds: 0)),
+            .invalidRequest("why"), .unauthorized, .forbiddenUser, .forbiddenConnection, .missingScopes(["openid"]),
+            .noGrant, .mustAct(state: .disconnected, reason: .none, since: Timestamp(milliseconds: 0)),
             .unavailable(reason: "timeout", wait: .seconds(1)), .storeUnavailable, .auditUnavailable, .unreadableToken,
         ]
         let operations = description.operations(tagged: "vending")
@@ -107,17 +130,19 @@ struct OpenAPITests {
 
     @Test("describes each status of administration")
     func administration() {
-        let refusals: [ServiceError] = [.invalidRequest("why"), .unauthorized, .notManager, .manageAuditUnavailable]
+        let refusals: [ServiceError] = [
+            .invalidRequest("why"), .unauthorized, .notManager, .forbiddenConnection, .manageAuditUnavailable,
+        ]
         let operations = description.operations(tagged: "administration")
         #expect(operations.count == 6)
         for operation in operations {
             let missing: [ServiceError] = operation.name == "GET /v1/grants" ? [] : [.noGrant]
             let kept: [ServiceError] =
-                ["PUT ", "POST"].contains(operation.name.prefix(4)) ? [.keptEnded, .userWasDeleted] : []
-            let isPut = operation.name.hasPrefix("PUT ")
+                ["PUT ", "POST"].contains(operation.name.prefix(4))
+                ? [.keptEnded, .userWasDeleted, .accountConnected(.default)] : []
+            let added = operation.name.hasPrefix("PUT ") ? [201] : []
             expect(
-                [200, 405] + (isPut ? [201] : missing.map(\.response.status))
-                    + (refusals + kept).map(\.response.status),
+                [200, 405] + added + (refusals + missing + kept).map(\.response.status),
                 describedFor: operation
             )
         }
@@ -127,7 +152,7 @@ struct OpenAPITests {
     func tokenEndpoint() {
         let refusals: [ServiceError] = [
             .invalidRequest("why"), .unsupportedGrantType, .invalidTarget, .unauthorized, .forbiddenUser,
-            .missingScopes(["openid"]), .noGrant, .unreadableToken, .auditUnavailable,
+            .forbiddenConnection, .missingScopes(["openid"]), .noGrant, .unreadableToken, .auditUnavailable,
         ]
         let operations = description.operations(tagged: "oauth")
         #expect(operations.map(\.name) == ["POST \(TokenVendingHandler.tokenEndpointPath)"])

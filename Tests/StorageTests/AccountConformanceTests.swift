@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import TestSupport
 import Testing
 
 @testable import Storage

@@ -34,12 +34,12 @@ struct AccountDeletionTests {
             let tombstone = User(id: "user 1", createdAt: start, isActive: false, deletedUntil: end)
             #expect(try await store.user("user 1") == tombstone)
             let grant = try #require(try await store.grant(ofUser: "user 1"))
-            #expect(outcome?.grant == grant)
+            #expect(outcome?.ends.map(\.grant) == [grant])
             #expect(grant.state == .disconnected && grant.reason == .userDeleted)
             #expect(grant.revocationAskedAt == start && grant.refreshToken != nil && grant.dueAt == start)
             #expect(grant.scope == "", "only what Google's revocation needs is kept until it is done")
             let notice = Notice.Content.connection(
-                of: grant.id,
+                of: Notice.Subject(grant),
                 from: .active,
                 to: .disconnected,
                 reason: .userDeleted
@@ -74,10 +74,10 @@ struct AccountDeletionTests {
             // Both belong to "client 1".
             try await addUser(1, to: store)
             try await addUser(3, to: store)
-            let grant = try await delete("user 1", in: store)?.grant
+            let grant = try await delete("user 1", in: store)?.ends.first?.grant
             #expect(grant?.revocationAskedAt == nil && grant?.refreshToken == nil && grant?.owner == Grant.Owner())
             #expect(grant?.scope == "")
-            #expect(try await delete("user 3", in: store)?.grant?.revocationAskedAt == start)
+            #expect(try await delete("user 3", in: store)?.ends.first?.grant.revocationAskedAt == start)
         }
     }
 

@@ -7,14 +7,14 @@ import Testing
 @Suite("The list of the columns of grants", .timeLimit(.minutes(10)))
 struct GrantTableTests {
     /// The columns that an update may change.
-    static let changeable = Grant.readColumns.without("id", "user_id", "created_at").columns.map(\.name)
+    static let changeable = Grant.readColumns.without("id", "user_id", "connection", "created_at").columns.map(\.name)
 
     @Test("Every property of a grant has a column")
     func complete() throws {
         let (full, plain) = (try Sample.fullGrant(1), Leaves(of: try Sample.grant(1)).values)
         // A new property needs a value in `Sample.fullGrant` that differs from that of a new grant.
         let unset = Leaves(of: full).values.filter { plain[$0.key] == $0.value }
-        #expect(unset.keys.sorted() == ["createdAt", "id", "userID"])
+        #expect(unset.keys.sorted() == ["connection", "createdAt", "id", "userID"])
         var row = RecordedRow(of: full)
         #expect(try Grant.read(&row) == full)
         #expect(row.isAtEnd)

@@ -162,14 +162,14 @@ struct MigrationTests {
             (
                 SQLDialect.sqlite,
                 [
-                    "299d20b3015023bc6ca9164681a4272889f4eeca8930d0a526d9703b7f19059f",
+                    "be15a371bd8697d9cd75046a606798200ce4da3cfc6183e26e172dd9a83bf7a6",
                     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
                 ]
             ),
             (
                 .postgres,
                 [
-                    "ec3e27128512338d95f29bd80cc3578b70055144c74a2793db587054624082c1",
+                    "72d38924622bef4d009ff781197ad96f26f14eb5fe6398bf85ce06a6eac9ce8b",
                     "03d132f33e41aaf63ecf9b9e769503db5bdde75a0c02d9835f73b6ea002b6dbe",
                 ]
             ),

@@ -30,7 +30,8 @@ struct NoticeConformanceTests {
             #expect(notices.count == 1)
             #expect(notice.userID == "user 1" && notice.at == start)
             #expect(
-                notice.content == .connection(of: first, from: .active, to: .disconnected, reason: .invalidGrant)
+                notice.content
+                    == .connection(of: Notice.Subject(first), from: .active, to: .disconnected, reason: .invalidGrant)
             )
             #expect(notice.attempts == 0 && notice.pendingSince == start)
             #expect(notice.id.wholeMatch(of: /ntc_[0-9a-f]{8}_1/) != nil)
@@ -56,9 +57,9 @@ struct NoticeConformanceTests {
     func kinds(kind: StoreKind) async throws {
         try await withStore(kind) { store, _ in
             let contents: [Notice.Content] = [
-                .lostScopes(of: first, lost: "https://mail.google.com/", granted: "email openid"),
-                .connection(of: first, from: .active, to: .suspended, reason: .clientMismatch),
-                .expiring(of: first, at: start + .seconds(9)),
+                .lostScopes(of: Notice.Subject(first), lost: "https://mail.google.com/", granted: "email openid"),
+                .connection(of: Notice.Subject(first), from: .active, to: .suspended, reason: .clientMismatch),
+                .expiring(of: Notice.Subject(first), at: start + .seconds(9)),
                 .sessionReused(try #require(SessionID(text: "000102030405060708090a0b0c0d0e0f"))),
                 .userDeleted,
             ]

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Storage

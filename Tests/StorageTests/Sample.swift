@@ -87,6 +87,7 @@ enum Sample {
         return Grant(
             id: GrantID(rawValue: number),
             userID: userID ?? "user \(number)",
+            connection: .default,
             createdAt: start,
             clientID: "client",
             owner: Grant.Owner(googleUserID: "123", email: "A@b.c", name: "", emailIsVerified: false),
@@ -109,6 +110,7 @@ enum Sample {
             answerLostAt: start + .seconds(11),
             rotationClaims: [0, 1, .max, 1 << 40],
             issuedTokens: issued,
+            labels: ConnectionLabels(["tenant": "acme"]) ?? .none,
             formerTokensUntil: start + .seconds(12),
             lease: Lease(owner: "worker", claim: 10, epoch: "boot", until: BootInstant(milliseconds: 11))
         )

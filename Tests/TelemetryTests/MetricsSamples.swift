@@ -13,8 +13,11 @@ enum MetricsSamples {
     static let counts: IntervalCounts = counted(refreshes: [full.counted])
     static let noCounts: IntervalCounts = counted(refreshes: [])
 
+    private static let work = ConnectionID("work") ?? .default
+
     static let full = RefreshEvent(
         grant: "00000000000000ab",
+        connection: work,
         counted: CountedRefresh(outcome: .retrying, lateness: .milliseconds(1_200), latency: .milliseconds(80)),
         verdict: "server_error",
         reason: "server_error",
@@ -59,12 +62,13 @@ enum MetricsSamples {
         .vend(
             outcome: "served",
             of: mailer,
-            audit: TokenVendingHandler.Audit(scopes: scopes, grant: grant),
+            audit: TokenVendingHandler.Audit(scopes: scopes, grant: grant, connection: work),
             forced: true
         ),
         .vend(outcome: "forbidden", of: mailer, audit: TokenVendingHandler.Audit(), forced: false),
         .lookup(outcome: "found", by: mailer, grant: grant), .lookup(outcome: "not_found", by: mailer, grant: nil),
-        .manage(.disconnect, "allowed", mailer, grant), .manage(.list, "forbidden", mailer, nil),
+        .manage(.disconnect, "allowed", mailer, grant, work),
+        .manage(.list, "forbidden", mailer, nil, .default),
         disconnected(generation: 4),
         .breaker(client: "an-id", "opened", reason: "invalid_client"),
         .pacer(client: "an-id", ceiling: 12.5, paused: .seconds(3), reason: "throttled"),
@@ -78,7 +82,7 @@ enum MetricsSamples {
         .started(mode: "daemon"), .stopping(reason: "SIGTERM", inFlight: 3), .stopped(uptime: .seconds(60)),
         .clockStep(.seconds(-3_600)),
         .delivery(
-            of: notice(.connection(of: grant, from: .active, to: .disconnected, reason: .invalidGrant)),
+            of: notice(.connection(of: Notice.Subject(grant), from: .active, to: .disconnected, reason: .invalidGrant)),
             outcome: .accepted,
             status: 204
         ),

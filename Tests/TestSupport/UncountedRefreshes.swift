@@ -60,7 +60,9 @@ final class UncountedRefreshes: Sendable {
         func wipe() { inner.wipe() }
 
         func grant(_ id: GrantID) throws -> Grant? { try inner.grant(id) }
-        func grant(ofUser userID: String) throws -> Grant? { try inner.grant(ofUser: userID) }
+        func grant(ofUser userID: String, connection: ConnectionID) throws -> Grant? {
+            try inner.grant(ofUser: userID, connection: connection)
+        }
         func insert(_ grant: Grant) throws { try inner.insert(grant) }
         func update(_ grant: Grant) throws { try inner.update(grant) }
         func replace(_ claimed: Grant, by grant: Grant) throws -> Bool { try inner.replace(claimed, by: grant) }

@@ -1,6 +1,6 @@
 package import Base
 internal import Crypto
-internal import Storage
+package import Storage
 
 /// The JSON of a grant: a line of an import or an export, or a secret of AWS Secrets Manager.
 extension ImportedGrant {
@@ -12,26 +12,34 @@ extension ImportedGrant {
         reading record: RecordSplitter.Record,
         clientIDs: [String],
         userID: String? = nil,
+        connection: ConnectionID = .default,
         at now: Timestamp
     ) throws(InputError) {
-        try self.init(reading: try record.members(), clientIDs: clientIDs, userID: userID, at: now)
+        try self.init(
+            reading: try record.members(),
+            clientIDs: clientIDs,
+            userID: userID,
+            connection: connection,
+            at: now
+        )
     }
 
     /// Parses the members of the JSON.
     ///
     /// If only one client id is configured, it is used for JSON without one. `userID` is the user of JSON that does not
-    /// name one.
+    /// name one, and `connection` the connection of JSON that does not name one.
     package init(
         reading members: [String: JSONValue],
         clientIDs: [String],
         userID: String? = nil,
+        connection: ConnectionID = .default,
         at now: Timestamp
     ) throws(InputError) {
         let outer = RecordFields(members: members)
         let named = try outer.identifier("user_id")
         // The output of `aws secretsmanager get-secret-value`.
         guard let nested = members["SecretString"]?.string else {
-            try self.init(from: outer, userID: named ?? userID, clientIDs, at: now)
+            try self.init(from: outer, userID: named ?? userID, connection, clientIDs, at: now)
             return
         }
         guard let content = JSONValue.object(in: nested.utf8)?.object else {
@@ -40,7 +48,7 @@ extension ImportedGrant {
         let inner = RecordFields(members: content)
         let innerUser = try inner.identifier("user_id")
         let nameUser = Self.userID(ofSecret: try outer.text("Name"))
-        try self.init(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, clientIDs, at: now)
+        try self.init(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, connection, clientIDs, at: now)
     }
 
     /// Returns the user in the name of a secret, `gmail/user/{user_id}`.
@@ -51,12 +59,13 @@ extension ImportedGrant {
     private init(
         from fields: RecordFields,
         userID: String?,
+        _ connection: ConnectionID,
         _ clientIDs: [String],
         at now: Timestamp
     ) throws(InputError) {
         let userID = try RecordFields.checked(userID: userID)
         do throws(InputError) {
-            try self.init(ofUser: userID, from: fields, clientIDs, at: now)
+            try self.init(ofUser: userID, connection, from: fields, clientIDs, at: now)
         } catch {
             var problem = error
             problem.userID = userID
@@ -66,6 +75,7 @@ extension ImportedGrant {
 
     private init(
         ofUser userID: String,
+        _ connection: ConnectionID,
         from fields: RecordFields,
         _ clientIDs: [String],
         at now: Timestamp
@@ -90,6 +100,7 @@ extension ImportedGrant {
         }
         self.init(
             userID: userID,
+            connection: try Self.connection(in: fields) ?? connection,
             clientID: try Self.clientID(in: fields, clientIDs),
             owner: Grant.Owner(
                 googleUserID: try fields.identifier("google_user_id"),
@@ -102,8 +113,15 @@ extension ImportedGrant {
             refreshTokenExpiresAt: lifetimes.expiresAt ?? span.map { min(createdAt ?? now, now) + $0 },
             accessToken: accessToken,
             recordedState: recordedState,
-            obtainedAt: createdAt
+            obtainedAt: createdAt,
+            labels: try fields.labels("labels")
         )
+    }
+
+    private static func connection(in fields: RecordFields) throws(InputError) -> ConnectionID? {
+        guard let text = try fields.text("connection") else { return nil }
+        guard let connection = ConnectionID(text) else { throw InputError("connection \(ConnectionID.rule)") }
+        return connection
     }
 
     private static func clientID(in fields: RecordFields, _ clientIDs: [String]) throws(InputError) -> String {

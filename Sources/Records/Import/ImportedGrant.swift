@@ -21,6 +21,7 @@ package struct ImportedGrant: Sendable {
     }
 
     package let userID: String
+    package var connection = ConnectionID.default
     package var clientID: String
     package var owner: Grant.Owner
     let scope: String?
@@ -30,13 +31,21 @@ package struct ImportedGrant: Sendable {
     let recordedState: RecordedState?
     /// The time at which the origin obtained the tokens, if known.
     package var obtainedAt: Timestamp?
+    /// `nil` if the input has none, so that the stored ones stay.
+    var labels: ConnectionLabels?
 }
 
 extension ImportedGrant {
     /// A grant of which only the refresh token is known.
-    package init(userID: String, clientID: String, refreshToken: Secret) {
+    package init(
+        userID: String,
+        connection: ConnectionID = .default,
+        clientID: String,
+        refreshToken: Secret
+    ) {
         self.init(
             userID: userID,
+            connection: connection,
             clientID: clientID,
             owner: Grant.Owner(),
             scope: nil,

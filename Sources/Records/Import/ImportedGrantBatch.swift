@@ -40,14 +40,19 @@ struct ImportedGrantBatch: Sendable {
             let imported = item.imported
             let standing = standings[imported.userID]
             if standing.isDeleted { return .done(.refused) }
-            switch (item.content, standing.grant) {
+            if let other = holder(ofAccountIn: imported, among: standing.grants) {
+                return .done(.accountConnected(other.connection))
+            }
+            switch (item.content, standing.grant(of: imported.connection)) {
             case (.nothing(let outcome), _):
                 return .done(outcome)
             case (.new(let new), nil):
-                if isOvertaken(imported, by: standing.disconnectedAt) { return .done(.keptEnded) }
+                // Only the default connection can have been ended before it was here.
+                let disconnectedAt = imported.connection.isDefault ? standing.disconnectedAt : nil
+                if isOvertaken(imported, by: disconnectedAt) { return .done(.keptEnded) }
                 guard writes else { return .done(.stored) }
                 additions.append(Addition(new: new, obtainedAt: imported.obtainedAt))
-                standings[imported.userID].grant = new.grant
+                standings[imported.userID].set(new.grant)
                 return .done(.stored)
             case (.new, let stored?):
                 return existing == .keep ? .done(.kept) : .changed(stored)
@@ -63,7 +68,7 @@ struct ImportedGrantBatch: Sendable {
                 try transaction.update(grant)
                 for event in events { try transaction.record(event) }
                 try recordDate(imported.obtainedAt, of: grant, in: transaction)
-                standings[imported.userID].grant = grant
+                standings[imported.userID].set(grant)
                 return .done(.replaced)
             case (.replacement, nil):
                 return .changed(nil)
@@ -71,6 +76,11 @@ struct ImportedGrantBatch: Sendable {
         }
         try add(&additions, in: transaction)
         return decisions
+    }
+
+    /// Returns the user's other connection that has the account of the record: two of one user never share one.
+    private func holder(ofAccountIn imported: ImportedGrant, among grants: [Grant]) -> Grant? {
+        grants.first { $0.connection != imported.connection && $0.isConnection(of: imported.owner) }
     }
 
     /// A grant that is to be added, and the date of its tokens.

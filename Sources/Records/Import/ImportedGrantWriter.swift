@@ -15,6 +15,8 @@ package struct ImportedGrantWriter: Sendable {
         case keptEnded
         /// The user was deleted, and the tombstone is still stored.
         case refused
+        /// The account is another connection of the user, this one.
+        case accountConnected(ConnectionID)
     }
 
     /// The treatment of a user who already has a grant.
@@ -84,7 +86,7 @@ package struct ImportedGrantWriter: Sendable {
 
     /// Stores prepared grants in their order.
     ///
-    /// Of two grants of one user, the first counts as stored before the second.
+    /// Of two grants of one connection, the first counts as stored before the second.
     ///
     /// All new grants are stored in one transaction. A grant that turns out to be stored already needs a second
     /// attempt. One that another process changes during that attempt needs a third. These are stored in smaller parts.
@@ -120,7 +122,7 @@ package struct ImportedGrantWriter: Sendable {
         return outcomes.compactMap(\.self)
     }
 
-    /// A grant to store, and the user's stored grant as of the last read.
+    /// A grant to store, and the stored grant of its connection as of the last read.
     private struct PendingGrant {
         let position: Int
         let imported: ImportedGrant
@@ -195,6 +197,7 @@ package struct ImportedGrantWriter: Sendable {
         var (grant, events) = Grant.connected(
             id: id,
             userID: imported.userID,
+            connection: imported.connection,
             incoming: incoming,
             dueAt: dueAt,
             at: now
@@ -224,6 +227,7 @@ package struct ImportedGrantWriter: Sendable {
 
     private func incomingTokens(of imported: ImportedGrant, for id: GrantID) throws(CryptoError) -> IncomingTokens {
         var incoming = IncomingTokens(clientID: imported.clientID, owner: imported.owner, scope: imported.scope)
+        incoming.labels = imported.labels
         if let token = imported.refreshToken {
             incoming.refreshToken = try vault.seal(
                 refreshToken: token,

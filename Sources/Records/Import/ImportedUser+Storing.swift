@@ -59,7 +59,7 @@ extension ImportedUser {
     /// here before the import.
     private func mayJoin(_ other: User, in transaction: any StoreTransaction) throws -> Bool {
         guard other.isFromSignIn else { return false }
-        return try transaction.grant(ofUser: id) == nil || transaction.grant(ofUser: other.id) == nil
+        return try transaction.grants(ofUser: id).isEmpty || transaction.grants(ofUser: other.id).isEmpty
     }
 
     /// Returns the user to store, if any, and the outcome of the record.

@@ -2,8 +2,9 @@ package import Base
 package import Storage
 
 extension AccountDeletion {
-    /// The state of the revocation right after the deletion, or `nil` if there is no grant.
-    package var plannedEnd: RevocationEnd? { grant.map { RevocationEnd(of: $0, isShared: isShared) } }
+    /// The state of the revocation right after the deletion, or `nil` if there is no grant. Of several grants it is the
+    /// one that takes longest.
+    package var plannedEnd: RevocationEnd? { RevocationEnd.longest(of: ends.map(\.plannedEnd)) }
 
     /// Adds what the deletion of a user says.
     package func write(to line: inout JSONLine, ofUser user: String, _ revocation: RevocationEnd?) {

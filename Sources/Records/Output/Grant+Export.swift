@@ -13,6 +13,7 @@ extension Grant {
         let refresh = keepsTokens ? try vault.openRefreshToken(of: self) : nil
         var line = JSONLine()
         line.field("user_id", userID)
+        line.field("connection", connection.description)
         line.field("client_id", clientID)
         if let access, let accessToken {
             line.field("access_token", access.reveal())
@@ -34,6 +35,7 @@ extension Grant {
         line.field("state", state.rawValue)
         line.fieldIfPresent("reason", reason == .none ? nil : reason.rawValue)
         line.field("since", since.iso8601)
+        if !labels.isEmpty { labels.write(to: &line, as: "labels") }
         return line
     }
 }

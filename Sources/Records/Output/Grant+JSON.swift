@@ -6,6 +6,7 @@ extension Grant {
     /// Adds all fields except the tokens.
     package func write(to line: inout JSONLine) {
         line.field("user_id", userID)
+        line.field("connection", connection.description)
         line.field("state", state.rawValue)
         line.fieldOrNull("reason", reason == .none ? nil : reason.rawValue)
         line.field("since", since.iso8601)
@@ -18,6 +19,7 @@ extension Grant {
         line.field("attempts", failures)
         line.field("generation", generation)
         line.field("grant", id.description)
+        if !labels.isEmpty { labels.write(to: &line, as: "labels") }
     }
 
     /// Adds the same fields and the grant's warnings.

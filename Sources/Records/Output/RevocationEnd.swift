@@ -10,6 +10,11 @@ package enum RevocationEnd: String, Sendable {
     /// Another stored grant shares the Google account and would end with it.
     case shared = "not_requested"
 
+    /// Returns the state of several revocations: pending while one of them is.
+    package static func longest(of ends: [RevocationEnd]) -> RevocationEnd? {
+        [RevocationEnd.pending, .shared, .done].first { ends.contains($0) }
+    }
+
     /// The state right after the end, before Google is asked.
     init(of grant: Grant, isShared: Bool) {
         self = isShared ? .shared : grant.revocationAskedAt == nil ? .done : .pending

@@ -17,13 +17,15 @@ extension User {
         line.fieldOrNull("deleted_until", deletedUntil?.iso8601)
     }
 
-    /// Adds the same fields and the user's grant, as `grants list` prints it.
-    package func write(with grant: Grant?, to line: inout JSONLine) {
+    /// Adds the same fields and the user's grants, as `grants list` prints them. `grant` is that of the default
+    /// connection.
+    package func write(with grants: [Grant], to line: inout JSONLine) {
         write(to: &line)
-        if let grant {
+        if let grant = grants.first(where: { $0.connection.isDefault }) {
             line.object("grant", grant.write)
         } else {
             line.null("grant")
         }
+        line.objects("connections", grants) { $0.write(to: &$1) }
     }
 }

@@ -1,6 +1,7 @@
 package import Base
 package import Crypto
 internal import GoogleOAuth
+internal import Storage
 
 /// The fields of a record.
 ///
@@ -135,6 +136,15 @@ package struct RecordFields {
         case .string("false"), .string("False"): return false
         default: throw problem(field, needs: "true or false")
         }
+    }
+
+    /// Returns the labels of a connection.
+    func labels(_ field: String) throws(InputError) -> ConnectionLabels? {
+        guard let value = value(field), value != .null else { return nil }
+        guard let labels = ConnectionLabels(value) else {
+            throw InputError("\(label(field)) \(ConnectionLabels.rule)")
+        }
+        return labels
     }
 
     /// Returns scopes separated by spaces, from an array or from a string with spaces or commas.

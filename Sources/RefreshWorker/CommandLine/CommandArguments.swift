@@ -1,4 +1,5 @@
 import Base
+import Storage
 
 /// A parsed command line: a command, its arguments, each checked against its specification, and the settings that were
 /// given with it.
@@ -32,6 +33,9 @@ struct CommandArguments: Sendable {
     }
 
     func has(_ option: String) -> Bool { self[option] != nil }
+
+    /// The connection that `--connection` names, or the default one.
+    var connection: ConnectionID { self["connection"].flatMap { ConnectionID($0) } ?? .default }
 
     func seconds(_ option: String) -> Duration { .seconds(Int(needed(option)) ?? 0) }
 

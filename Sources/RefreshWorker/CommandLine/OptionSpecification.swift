@@ -1,4 +1,5 @@
 import Base
+import Storage
 
 /// A flag of one command.
 struct OptionSpecification: Sendable {
@@ -14,6 +15,8 @@ struct OptionSpecification: Sendable {
         case clientID
         case user
         case email
+        case connection
+        case label
         case endpoint
         case database
         /// A text of letters, digits and these signs, shown in the help as the placeholder.
@@ -50,6 +53,8 @@ struct OptionSpecification: Sendable {
         case .clientID: "ID"
         case .user: "USER"
         case .email: "ADDRESS"
+        case .connection: "ID"
+        case .label: "NAME=VALUE"
         case .endpoint: "URL"
         case .database: "PLACE"
         case .text(let placeholder, _, _): placeholder
@@ -90,6 +95,12 @@ struct OptionSpecification: Sendable {
             case .email:
                 try InputText.checkText(value)
                 guard value.contains("@") else { return "--\(name): \(DisplayedText(value)) is not an e-mail address" }
+            case .connection:
+                guard ConnectionID(value) == nil else { break }
+                return "--\(name): \(DisplayedText(value)) \(ConnectionID.rule)"
+            case .label:
+                guard GrantFilter.Label(value) == nil else { break }
+                return "--\(name): \(DisplayedText(value)) is not NAME=VALUE, each of 1 to 64 bytes"
             case .endpoint:
                 _ = try SettingValue.endpoint(value)
             case .text(_, let maximumLength, let signs):
@@ -119,6 +130,13 @@ extension OptionSpecification {
     static func email(_ whose: String) -> OptionSpecification {
         OptionSpecification("email", .email, "only \(whose) with this e-mail address, in upper or lower case")
     }
+
+    /// `--connection ID`, of commands about one grant of a user.
+    static let connection = OptionSpecification(
+        "connection",
+        .connection,
+        "which of the user's Google accounts, by the id of its connection. Default: default"
+    )
 
     /// `--dry-run`, of commands that change what cannot be restored.
     static let dryRun = toggle("dry-run", "change nothing and say what would be done")

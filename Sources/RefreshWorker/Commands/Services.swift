@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Routes
+import Storage
 
 extension Command {
     /// `services credential`: makes a credential for a service or an operator.
@@ -47,16 +48,18 @@ extension Command {
             always gets the same handle. It does not check that the user exists.
             """,
         operands: [.service("a service of the services file"), .user("the user whose tokens the service gets")],
-        options: [.jsonObject],
+        options: [.connection, .jsonObject],
         settings: [.config, .servicesFile],
         examples: ["refresh-worker services handle mailer alice": "name alice to the service mailer"],
         exitCodes: [.success, .usage, .badData, .inputOutput, .configuration]
     ) { arguments, context, output in
         let (service, user) = (arguments.operands[0], arguments.operands[1])
-        let handle = try context.readServices().handle(of: user, for: service)
+        let named = arguments.has("connection") ? arguments.connection : nil
+        let handle = try context.readServices().handle(of: user, connection: named, for: service)
         output.answer(handle) { line in
             line.field("service", service)
             line.field("user_id", user)
+            if let named { line.field("connection", named.description) }
             line.field("handle", handle)
         }
         return .success
@@ -65,18 +68,18 @@ extension Command {
 
 extension ServiceList {
     /// Returns the handle of a user for a service that may have the user's tokens.
-    func handle(of user: String, for name: String) throws -> String {
+    func handle(of user: String, connection: ConnectionID?, for name: String) throws -> String {
         guard let service = service(named: name) else {
             throw CommandError(.badData, "the services file does not have a service named \(DisplayedText(name))")
         }
-        guard service.mayHaveTokens(ofUser: user) else {
+        guard service.mayHaveTokens(ofUser: user, connection: connection) else {
             let problem =
                 """
                 the services file does not let \(name) have tokens of user \(DisplayedText(user)): see "scopes" and \
-                "users" there
+                "users" and "connections" there
                 """
             throw CommandError(.badData, problem)
         }
-        return try service.handle(of: user)
+        return try service.handle(of: user, connection: connection)
     }
 }

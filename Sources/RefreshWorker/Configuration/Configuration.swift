@@ -43,6 +43,7 @@ struct Configuration: Equatable, Sendable {
     let trustedProxies: [String]
     /// The number of times per minute that one address can fail to sign in or to connect.
     let googleCallsPerMinute: Int
+    let connectionsPerUser: Int
     let emailLinking: EmailLinking
     let jwtSecretFile: String?
     /// The keys of the login that signs the app's tokens.
@@ -106,6 +107,9 @@ struct Configuration: Equatable, Sendable {
         trustedProxies = resolver.list(.trustedProxy, SettingValue.networks)
         googleCallsPerMinute = resolver.value(of: .googleCallsPerMinute) { text throws(InputError) in
             try SettingValue.count(text, in: 1...100_000)
+        }
+        connectionsPerUser = resolver.value(of: .connectionsPerUser) { text throws(InputError) in
+            try SettingValue.count(text, in: 1...100)
         }
         emailLinking = resolver.value(of: .linkByEmail, SettingValue.word)
         jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.text) ?? resolver.credential("jwt-secret")

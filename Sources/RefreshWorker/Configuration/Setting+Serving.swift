@@ -51,6 +51,14 @@ extension Setting {
             """
         },
         Setting(
+            .connectionsPerUser,
+            placeholder: "N",
+            default: "\(AppRoutes.Dependencies.defaultConnectionsPerUser)",
+            change: .restart(\.connectionsPerUser)
+        ) {
+            "The maximum number of Google accounts that one user can have connected, 1 to 100. More are refused."
+        },
+        Setting(
             .linkByEmail,
             placeholder: "WHICH",
             default: EmailLinking.verified.rawValue,

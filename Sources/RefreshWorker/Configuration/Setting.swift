@@ -37,6 +37,7 @@ struct Setting: Sendable {
         case socketMode = "socket-mode"
         case trustedProxy = "trusted-proxy"
         case googleCallsPerMinute = "google-calls-per-minute"
+        case connectionsPerUser = "connections-per-user"
         case linkByEmail = "link-by-email"
         case jwtSecretFile = "jwt-secret-file"
         case appKeys = "app-keys"

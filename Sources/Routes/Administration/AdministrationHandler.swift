@@ -68,57 +68,84 @@ struct AdministrationHandler: Sendable {
         }
     }
 
+    /// The connection that an operation is about. A deletion of a user is about all, and a list about those of all users.
+    private struct Target {
+        let user: String
+        let connection: ConnectionID
+    }
+
+    private static func connection(
+        in query: [ServerRequest.Field],
+        of operation: Operation
+    ) throws(ServiceError) -> ConnectionID {
+        try query.checkNames(operation == .deleteUser ? [] : ["connection"])
+        return try query.connection
+    }
+
     /// Performs an operation once the audit's line is recorded.
     ///
-    /// A refusal is recorded too. `check` is called in the transaction that disconnects or retries the grant.
+    /// A refusal is recorded too. Without a `connection` the request's query can name one. `check` is called in the transaction that disconnects or retries the grant.
     func perform(
         _ operation: Operation,
         _ request: ServerRequest,
         user: String?,
+        connection: ConnectionID? = nil,
         by service: Service,
         checking check: @escaping GrantCheck = { _ in }
     ) async throws(ServiceError) -> ServerResponse {
         var grant: GrantID?
+        var target: Target?
         do {
             guard service.isManager else { throw ServiceError.notManager }
             // Before the store is read, so that a service does not learn anything about other users.
             if let user {
-                try Self.check(user, for: service)
-                try request.query.checkNames([])
+                let named = try connection ?? Self.connection(in: request.query, of: operation)
+                let found = Target(user: user, connection: named)
+                try Self.check(found, of: operation, for: service)
+                target = found
             }
             // A request to a database that does not answer would take seconds.
             guard database.problem == nil else { throw ServiceError.storeUnavailable }
-            let stored: Grant? = if let user { try await database.store.grant(ofUser: user) } else { nil }
+            var stored: Grant?
+            if let target {
+                stored = try await database.store.grant(ofUser: target.user, connection: target.connection)
+            }
             grant = stored?.id
-            guard record(operation, "allowed", service, grant) else { throw ServiceError.manageAuditUnavailable }
-            guard let user else { return try await list(GrantPageRequest(request.query), for: service) }
+            guard record(operation, "allowed", service, grant, target?.connection) else {
+                throw ServiceError.manageAuditUnavailable
+            }
+            guard let target else { return try await list(GrantPageRequest(request.query), for: service) }
             let change: Change
             switch operation {
             case .list, .show:
-                guard let stored else { throw ServiceError.noGrant }
-                return .object(headers: [ServerResponse.noStore]) { stored.writeWithWarnings(to: &$0, at: time.now) }
-            case .put: change = try await put(request.body, for: user, by: service)
-            case .disconnect: change = try await disconnect(user, check)
-            case .retry: change = try await retry(user, check)
-            case .deleteUser: change = try await delete(user)
+                return try await show(target, stored: stored, all: request.query.isEmpty, for: service)
+            case .put: change = try await put(request.body, for: target, by: service)
+            case .disconnect: change = try await disconnect(target, check)
+            case .retry: change = try await retry(target, check)
+            case .deleteUser: change = try await delete(target.user)
             }
             await engine.storeChanged()
             if let stored, let changed = change.grant {
                 log.state(GrantEvent(of: changed, kind: .state, from: stored.state, at: time.now))
             }
-            _ = record(operation, "done", service, change.grant?.id ?? grant)
+            _ = record(operation, "done", service, change.grant?.id ?? grant, target.connection)
             return change.response
         } catch {
             let refusal = ServiceError(causedBy: error)
             if refusal == .storeUnavailable {
                 log.diagnostics.warning("grants could not be managed: the database failed", ["error": "\(error)"])
             }
-            _ = record(operation, refusal.code, service, grant)
+            _ = record(operation, refusal.code, service, grant, target?.connection)
             throw refusal
         }
     }
 
-    private static func check(_ user: String, for service: Service) throws(ServiceError) {
+    private static func check(
+        _ target: Target,
+        of operation: Operation,
+        for service: Service
+    ) throws(ServiceError) {
+        let user = target.user
         do throws(InputError) {
             _ = try RecordFields.checked(userID: user)
         } catch {
@@ -127,11 +154,20 @@ struct AdministrationHandler: Sendable {
         // Bytes that are not UTF-8 are decoded as U+FFFD, and would name another user.
         guard !user.unicodeScalars.contains("\u{fffd}") else { throw .invalidRequest("user_id is not UTF-8") }
         guard service.users.covers(user) else { throw .unmanagedUser }
+        // A deletion ends all connections of the user.
+        let mayDelete = operation != .deleteUser || service.connections == .everything
+        guard mayDelete, service.connections.covers(target.connection.description) else { throw .forbiddenConnection }
     }
 
     /// Writes the audit's line, and returns `false` if the line might be lost.
-    private func record(_ operation: Operation, _ outcome: String, _ service: Service, _ grant: GrantID?) -> Bool {
-        log.metrics.record(.manage(operation, outcome, service, grant))
+    private func record(
+        _ operation: Operation,
+        _ outcome: String,
+        _ service: Service,
+        _ grant: GrantID?,
+        _ connection: ConnectionID?
+    ) -> Bool {
+        log.metrics.record(.manage(operation, outcome, service, grant, connection ?? .default))
     }
 
     // MARK: Operations
@@ -144,16 +180,51 @@ struct AdministrationHandler: Sendable {
         }
     }
 
-    private func put(_ body: [UInt8], for user: String, by service: Service) async throws -> Change {
+    /// Shows a grant. A request that names no connection also gets all others of the user.
+    private func show(
+        _ target: Target,
+        stored: Grant?,
+        all: Bool,
+        for service: Service
+    ) async throws -> ServerResponse {
+        var grants: [Grant] = []
+        if all {
+            grants = try await database.store.grants(ofUser: target.user)
+                .filter { service.mayManage($0) }
+        }
+        guard stored != nil || !grants.isEmpty else { throw ServiceError.noGrant }
+        let now = time.now
+        return .object(headers: [ServerResponse.noStore]) { line in
+            if let stored {
+                stored.writeWithWarnings(to: &line, at: now)
+            } else {
+                line.field("user_id", target.user)
+            }
+            if all { line.objects("connections", grants) { $0.writeWithWarnings(to: &$1, at: now) } }
+        }
+    }
+
+    private func put(_ body: [UInt8], for target: Target, by service: Service) async throws -> Change {
+        let members = JSONValue.object(in: body)?.object ?? [:]
+        if let labels = members["labels"], members.count == 1 { return try await label(target, with: labels) }
         var imported: ImportedGrant
         do throws(InputError) {
             guard let record = JSONValue.object(in: body)?.object else {
                 throw InputError("the body is not a JSON object")
             }
             let members = record.withoutDynamoDBTypes
-            imported = try ImportedGrant(reading: members, clientIDs: clientIDs(), userID: user, at: time.now)
-            guard imported.userID.utf8.elementsEqual(user.utf8) else {
+            imported = try ImportedGrant(
+                reading: members,
+                clientIDs: clientIDs(),
+                userID: target.user,
+                connection: target.connection,
+                at: time.now
+            )
+            guard imported.userID.utf8.elementsEqual(target.user.utf8) else {
                 throw InputError("user_id names another user than the path")
+            }
+            guard imported.connection == target.connection else {
+                throw InputError("connection names another connection than the query")
             }
         } catch {
             throw ServiceError.invalidRequest(error.message)
@@ -168,11 +239,12 @@ struct AdministrationHandler: Sendable {
         switch try await writer.store([imported]).first {
         case .keptEnded: throw ServiceError.keptEnded
         case .refused: throw ServiceError.userWasDeleted
+        case .accountConnected(let connection): throw ServiceError.accountConnected(connection)
         case .stored: result = "added"
         case .kept: result = "kept"
         case .replaced, nil: result = "replaced"
         }
-        let grant = try await store.grant(ofUser: user)
+        let grant = try await store.grant(ofUser: target.user, connection: target.connection)
         let status = result == "added" ? 201 : 200
         let response = ServerResponse.object(status: status, headers: [ServerResponse.noStore]) { line in
             line.field("result", result)
@@ -181,29 +253,59 @@ struct AdministrationHandler: Sendable {
         return (response, grant)
     }
 
-    private func disconnect(_ user: String, _ check: @escaping GrantCheck) async throws -> Change {
+    /// Changes the labels of a connection, and nothing else.
+    private func label(_ target: Target, with value: JSONValue) async throws -> Change {
+        guard let labels = ConnectionLabels(value) else {
+            throw ServiceError.invalidRequest("labels \(ConnectionLabels.rule)")
+        }
+        let changed = try await database.store.transact { transaction -> Grant? in
+            let stored = try transaction.grant(ofUser: target.user, connection: target.connection)
+            guard var grant = stored, grant.reason != .userDeleted else { return nil }
+            grant.labels = labels
+            try transaction.update(grant)
+            return grant
+        }
+        guard let changed else { throw ServiceError.noGrant }
+        let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
+            line.field("result", "labelled")
+            changed.write(to: &line)
+        }
+        return (response, changed)
+    }
+
+    private func disconnect(_ target: Target, _ check: @escaping GrantCheck) async throws -> Change {
         let now = time.now
         let ending = try await database.store.transact { transaction in
-            try check(transaction.grant(ofUser: user))
-            return try GrantDisconnection.end(grantOfUser: user, in: transaction, at: now)
+            try check(transaction.grant(ofUser: target.user, connection: target.connection))
+            return try GrantDisconnection.end(
+                grantOfUser: target.user,
+                connection: target.connection,
+                in: transaction,
+                at: now
+            )
         }
         guard let ending else { throw ServiceError.noGrant }
         let end = ending.plannedEnd
-        return (.object(headers: [ServerResponse.noStore]) { end.write(to: &$0, ofUser: user) }, ending.grant)
+        return (.object(headers: [ServerResponse.noStore]) { end.write(to: &$0, ofUser: target.user) }, ending.grant)
     }
 
-    private func retry(_ user: String, _ check: @escaping GrantCheck) async throws -> Change {
+    private func retry(_ target: Target, _ check: @escaping GrantCheck) async throws -> Change {
         let now = time.now
         let outcome = try await database.store.transact { transaction in
-            try check(transaction.grant(ofUser: user))
-            return try GrantRetry.retry(grantOfUser: user, in: transaction, at: now)
+            try check(transaction.grant(ofUser: target.user, connection: target.connection))
+            return try GrantRetry.retry(
+                grantOfUser: target.user,
+                connection: target.connection,
+                in: transaction,
+                at: now
+            )
         }
         guard let (grant, result) = outcome, grant.reason != .userDeleted else { throw ServiceError.noGrant }
         if let problem = result.problem(of: grant) {
             throw ServiceError.notRetried(result, problem: problem, reason: grant.reason, since: grant.since)
         }
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
-            line.field("user_id", user)
+            line.field("user_id", target.user)
             line.field("result", result.rawValue)
         }
         return (response, grant)
@@ -217,7 +319,7 @@ struct AdministrationHandler: Sendable {
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
             deletion.write(to: &line, ofUser: user, end)
         }
-        return (response, deletion.grant)
+        return (response, deletion.ends.first?.grant)
     }
 }
 
@@ -227,7 +329,8 @@ extension MetricsEvent {
         _ operation: AdministrationHandler.Operation,
         _ outcome: String,
         _ service: Service,
-        _ grant: GrantID?
+        _ grant: GrantID?,
+        _ connection: ConnectionID
     ) -> MetricsEvent {
         MetricsEvent("manage") { line in
             line.text("service", service.name, "the service that asked, as in the services file")
@@ -245,6 +348,7 @@ extension MetricsEvent {
                 """
             )
             line.text("grant", ifAny: grant?.description, "the grant, if the user has one")
+            line.connection(connection)
         }
     }
 }

@@ -4,7 +4,7 @@ internal import Storage
 
 /// The query of a request for a page of grants.
 struct GrantPageRequest: Sendable {
-    private static let names = ["state", "reason", "client", "expired", "limit", "after"]
+    private static let names = ["state", "reason", "client", "expired", "label", "limit", "after"]
     private static let defaultLimit = 100
     private static let maximumLimit = 500
     /// The grants that one request reads to find those that fit, so that a rare reason among millions takes seconds.
@@ -26,7 +26,8 @@ struct GrantPageRequest: Sendable {
                 return reason.rawValue == text ? reason : nil
             },
             clientID: try Self.value("client", in: query, mustBe: "a client id") { $0.isEmpty ? nil : $0 },
-            isExpired: try Self.value("expired", in: query, mustBe: "true or false") { Bool($0) } ?? false
+            isExpired: try Self.value("expired", in: query, mustBe: "true or false") { Bool($0) } ?? false,
+            label: try Self.value("label", in: query, mustBe: "NAME=VALUE") { GrantFilter.Label($0) }
         )
         limit =
             try Self.value("limit", in: query, mustBe: "a whole number from 1 to \(Self.maximumLimit)") { text in
@@ -57,7 +58,7 @@ struct GrantPageRequest: Sendable {
         at now: Timestamp
     ) async throws -> (grants: [Grant], next: String?) {
         switch service.users {
-        case .everything: return try await page(of: store, at: now)
+        case .everything: return try await page(of: store, at: now) { service.mayManage($0) }
         case .present: return ([], nil)
         case .only(let users):
             // Read by name, and continued by the place in this list: one in the whole store would show that others have
@@ -67,14 +68,19 @@ struct GrantPageRequest: Sendable {
             let rest = users.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.dropFirst(first)
             var grants: [Grant] = []
             for user in rest.prefix(limit) {
-                guard let grant = try await store.grant(ofUser: user) else { continue }
-                if filter.matches(grant, at: now) { grants.append(grant) }
+                grants += try await store.grants(ofUser: user).filter {
+                    filter.matches($0, at: now) && service.mayManage($0)
+                }
             }
             return (grants, rest.count > limit ? String(first + limit) : nil)
         }
     }
 
-    private func page(of store: any Store, at now: Timestamp) async throws -> (grants: [Grant], next: String?) {
+    private func page(
+        of store: any Store,
+        at now: Timestamp,
+        where isVisible: (Grant) -> Bool
+    ) async throws -> (grants: [Grant], next: String?) {
         var last = after.flatMap { GrantID($0) }
         guard after == nil || last != nil else { throw Self.foreignPage }
         let size = filter.isOfStateOnly ? limit : Self.maximumLimit
@@ -83,7 +89,7 @@ struct GrantPageRequest: Sendable {
             let read = try await store.grants(after: last, in: filter.state, atMost: size)
             for grant in read {
                 last = grant.id
-                if filter.matches(grant, at: now) { grants.append(grant) }
+                if filter.matches(grant, at: now), isVisible(grant) { grants.append(grant) }
                 if grants.count == limit { return (grants, last?.description) }
             }
             if read.count < size { return (grants, nil) }

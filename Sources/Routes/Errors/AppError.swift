@@ -1,6 +1,7 @@
 internal import Base
 internal import HTTPServer
 internal import Scheduler
+internal import Storage
 
 /// An error of a route that the app calls.
 ///
@@ -40,6 +41,14 @@ enum AppError: Error, Hashable, Sendable {
     case noServerClient
     /// The account of the code is not that of the access token.
     case codeOfOtherAccount
+    /// The connection belongs to another account than the tokens. Both are names for people.
+    case accountMismatch(expected: String, found: String)
+    /// The tokens' account is another connection of the user.
+    case accountIsConnected(ConnectionID)
+    /// The default connection would switch to another account, which the app does not want.
+    case accountSwitch(from: String, to: String)
+    case unknownConnection
+    case tooManyConnections(limit: Int)
     /// The exchange has not ended yet, or too many others are in progress.
     case stillConnecting
 
@@ -56,6 +65,14 @@ enum AppError: Error, Hashable, Sendable {
     /// The server refuses the request before a route gets it.
     case refusedByServer(RequestError)
     case internalError
+
+    init(_ error: ConnectionTargetError) {
+        switch error {
+        case .unknownConnection: self = .unknownConnection
+        case .tooManyConnections(let limit): self = .tooManyConnections(limit: limit)
+        case .accountIsConnected(let connection): self = .accountIsConnected(connection)
+        }
+    }
 
     /// Makes the error for another one that the app can be told, or `nil` for an internal one.
     init?(_ error: any Error) {

@@ -61,6 +61,10 @@ struct InternalErrorForm: Hashable, Sendable {
                 )
             case .forbiddenUser:
                 .forbidden("this service cannot have tokens of this user")
+            case .forbiddenConnection:
+                .forbidden(
+                    #"this service cannot have this connection: see "connections" of its entry in the services file"#
+                )
             case .absentUser:
                 .forbidden("this service gets tokens only for the subject_token of a user who is present")
             case .forbiddenTokens:
@@ -144,6 +148,12 @@ struct InternalErrorForm: Hashable, Sendable {
                         the user ended or changed the stored grant: kept, because the record does not have a newer \
                         refresh token
                         """
+                )
+            case .accountConnected(let connection):
+                Self(
+                    409,
+                    code: "account_connected",
+                    message: "the account of the record is the connection \(connection) of this user: not stored"
                 )
             case .userWasDeleted:
                 Self(

@@ -1,5 +1,6 @@
 internal import Base
 internal import HTTPServer
+internal import Storage
 
 /// The errors of the mail connection's routes, and of every public path outside `/api/`, as PayPulse's app reads them:
 ///
@@ -18,6 +19,11 @@ struct MailConnectionErrorForm: Hashable, Sendable {
         // New ones.
         case invalidCode = "INVALID_CODE"
         case notFound = "NOT_FOUND"
+        case connectionNotFound = "CONNECTION_NOT_FOUND"
+        case accountMismatch = "ACCOUNT_MISMATCH"
+        case accountSwitch = "ACCOUNT_SWITCH"
+        case accountConnected = "ACCOUNT_CONNECTED"
+        case tooManyConnections = "TOO_MANY_CONNECTIONS"
         case methodNotAllowed = "METHOD_NOT_ALLOWED"
     }
 
@@ -97,6 +103,32 @@ struct MailConnectionErrorForm: Hashable, Sendable {
                     code: .invalidCredentials,
                     message: "The server_auth_code belongs to another Google account than the access_token"
                 )
+            case .accountMismatch(let expected, let found):
+                Self(
+                    409,
+                    code: .accountMismatch,
+                    message: "This connection belongs to \(expected), and the tokens to \(found)"
+                )
+            case .accountIsConnected(let connection):
+                Self(
+                    409,
+                    code: .accountConnected,
+                    message: "The account of the tokens is the connection \(connection) of this user"
+                )
+            case .accountSwitch(let from, let to):
+                Self(
+                    409,
+                    code: .accountSwitch,
+                    message: "The user is connected as \(from), and the tokens are of \(to)"
+                )
+            case .unknownConnection:
+                Self(404, code: .connectionNotFound, message: "This user has no such connection")
+            case .tooManyConnections(let limit):
+                Self(
+                    409,
+                    code: .tooManyConnections,
+                    message: "This user has \(limit) connections already; disconnect one first"
+                )
             case .stillConnecting:
                 Self(
                     503,
@@ -142,6 +174,13 @@ extension AppError {
             line.object("error") { error in
                 error.field("code", form.code.rawValue)
                 error.field("message", form.message)
+                switch self {
+                case .accountMismatch(let expected, let found), .accountSwitch(let expected, let found):
+                    error.field("expected", expected)
+                    error.field("found", found)
+                case .accountIsConnected(let connection): error.field("connection", connection.description)
+                default: break
+                }
             }
         }
     }

@@ -31,7 +31,7 @@ struct OAuthErrorForm: Hashable, Sendable {
                 )
             case .wrongMethod:
                 Self(405, code: "invalid_request", description: "the token endpoint has only POST")
-            case .forbiddenUser, .absentUser, .forbiddenTokens:
+            case .forbiddenUser, .forbiddenConnection, .absentUser, .forbiddenTokens:
                 Self(400, code: "unauthorized_client", description: form.message)
             case .unnamedScopes, .forbiddenScopes:
                 Self(400, code: "invalid_scope", description: form.message)
@@ -61,6 +61,7 @@ struct OAuthErrorForm: Hashable, Sendable {
                 Self(form.status, code: form.code, description: form.message)
             case .unknownPath, .metricsOff, .noLogin, .notOperator, .foreignUser, .foreignForm, .foreignPage, .oldPage,
                 .noOperators, .lookupAuditUnavailable, .notManager, .unmanagedUser, .noUser, .keptEnded,
+                .accountConnected,
                 .userWasDeleted, .manageAuditUnavailable, .notRetried:
                 // The token endpoint does not have these.
                 Self(form.status, code: form.code, description: form.message)

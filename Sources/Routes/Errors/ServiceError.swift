@@ -32,6 +32,8 @@ enum ServiceError: Error, Hashable, Sendable {
     /// Token exchange for a named target: Google's tokens cannot be limited to one.
     case invalidTarget
     case forbiddenUser
+    /// The service may have tokens of other connections of its users alone.
+    case forbiddenConnection
     /// The service names a user whose own token it must present.
     case absentUser
     /// The service only looks up users.
@@ -69,6 +71,8 @@ enum ServiceError: Error, Hashable, Sendable {
     case unmanagedUser
     case noUser
     case keptEnded
+    /// The account of the record is this other connection of the user.
+    case accountConnected(ConnectionID)
     case userWasDeleted
     case manageAuditUnavailable
     /// `problem` continues a sentence about the grant.

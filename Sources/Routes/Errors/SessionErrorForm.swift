@@ -36,8 +36,9 @@ struct SessionErrorForm: Hashable, Sendable {
             case .keysUnavailable, .invalidRefreshToken, .notMovedYet, .tooManyRequests, .googleUnreachable,
                 .undeclaredBody, .unreadableBody, .missingField, .invalidField, .refusedByServer:
                 Self(sharedWith: error)
-            case .refusedCode, .noServerClient, .codeOfOtherAccount, .stillConnecting:
-                // No session route takes a code.
+            case .refusedCode, .noServerClient, .codeOfOtherAccount, .stillConnecting, .accountMismatch,
+                .accountIsConnected, .accountSwitch, .unknownConnection, .tooManyConnections:
+                // No session route connects an account.
                 Self(sharedWith: error)
             }
     }

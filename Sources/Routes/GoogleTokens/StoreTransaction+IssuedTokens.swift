@@ -9,9 +9,9 @@ extension StoreTransaction {
         try refuse(accessToken, among: try issuedTokens(toAccount: owner, at: now))
     }
 
-    /// Throws if the token comes from the user's own grant, which might name another account or none.
+    /// Throws if the token comes from one of the user's own grants, which might name another account or none.
     func refuse(_ accessToken: Secret, issuedToUser userID: String) throws {
-        if let grant = try grant(ofUser: userID) { try refuse(accessToken, among: [grant.issuedTokens]) }
+        try refuse(accessToken, among: try grants(ofUser: userID).map(\.issuedTokens))
     }
 
     private func refuse(_ accessToken: Secret, among issued: [IssuedTokens]) throws {

@@ -14,7 +14,7 @@ struct TokenEndpointForm: Sendable {
     private static let repeatable: Set<String> = ["audience", "resource"]
     private static let known: Set<String> = repeatable.union([
         "grant_type", "refresh_token", "scope", "client_id", "client_secret", "subject_token", "subject_token_type",
-        "requested_token_type", "actor_token", "actor_token_type",
+        "requested_token_type", "actor_token", "actor_token_type", "connection",
     ])
 
     private let values: [String: String]

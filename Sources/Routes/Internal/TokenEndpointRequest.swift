@@ -43,8 +43,19 @@ struct TokenEndpointRequest: Sendable {
             subject = try Self.required("subject_token", in: form)
             presentsToken = form["subject_token_type"] != Self.refreshTokenType
         }
-        self.subject = presentsToken ? subject : try Self.userID(subject, for: service)
-        demands = try TokenVendingRequest(scope: form["scope"], minimumLife: Self.minimumLife)
+        var connection: ConnectionID?
+        if presentsToken {
+            self.subject = subject
+        } else {
+            let named = try Self.user(subject, for: service)
+            self.subject = named.userID
+            connection = named.connection
+        }
+        demands = try TokenVendingRequest(
+            scope: form["scope"],
+            minimumLife: Self.minimumLife,
+            connection: try Self.connection(in: form, ofHandle: connection)
+        )
     }
 
     private static func required(_ parameter: String, in form: TokenEndpointForm) throws(ServiceError) -> String {
@@ -67,14 +78,29 @@ struct TokenEndpointRequest: Sendable {
         guard form["audience"] == nil, form["resource"] == nil else { throw .invalidTarget }
     }
 
+    /// Returns the connection that the request or its handle names. A handle for one connection gives no other.
+    private static func connection(
+        in form: TokenEndpointForm,
+        ofHandle handle: ConnectionID?
+    ) throws(ServiceError) -> ConnectionID {
+        guard let text = form["connection"] else { return handle ?? .default }
+        guard let connection = ConnectionID(text) else {
+            throw .invalidRequest("connection must be the id of a connection")
+        }
+        guard handle == nil || handle == connection else {
+            throw .invalidRequest("the handle names another connection than the parameter connection")
+        }
+        return connection
+    }
+
     /// Returns the user of an id or a handle.
     ///
     /// A handle that does not open is not answered like a user who is gone: the service's credential was replaced, and
     /// the user is as before.
-    private static func userID(_ subject: String, for service: Service) throws(ServiceError) -> String {
-        guard subject.hasPrefix(Service.handlePrefix) else { return subject }
+    private static func user(_ subject: String, for service: Service) throws(ServiceError) -> UserHandle {
+        guard subject.hasPrefix(Service.handlePrefix) else { return UserHandle(userID: subject) }
         do {
-            if let userID = try service.userID(ofHandle: subject) { return userID }
+            if let user = try service.user(ofHandle: subject) { return user }
         } catch {
             // libcrypto failed, and the handle might be good: the library must try again.
             throw ServiceError(causedBy: error)

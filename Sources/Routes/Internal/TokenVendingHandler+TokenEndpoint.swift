@@ -48,7 +48,7 @@ extension TokenVendingHandler {
         do {
             return try await token(of: userID, demands: request.demands, for: service, audit: &audit)
         } catch {
-            throw try await orDoubt(ServiceError(causedBy: error), about: userID)
+            throw try await orDoubt(ServiceError(causedBy: error), about: audit.grant)
         }
     }
 
@@ -78,9 +78,9 @@ extension TokenVendingHandler {
 
     /// Returns the error for now, instead of the end of a grant that the worker itself can still undo. Libraries delete
     /// the connection after `invalid_grant`, so it must be final.
-    private func orDoubt(_ error: ServiceError, about userID: String) async throws -> ServiceError {
+    private func orDoubt(_ error: ServiceError, about grant: GrantID?) async throws -> ServiceError {
         guard case .mustAct(let state, let reason, _) = error, state.endsRefreshes else { return error }
-        guard let wait = try await provider.recallTimeLeft(ofUser: userID) else { return error }
+        guard let grant, let wait = try await provider.recallTimeLeft(of: grant) else { return error }
         return .unavailable(reason: reason.whileInDoubt.rawValue, wait: wait)
     }
 }

@@ -12,6 +12,7 @@ struct TokenVendingHandler: Sendable {
     struct Audit {
         var scopes: [ScopeName] = []
         var grant: GrantID?
+        var connection = ConnectionID.default
         /// `true` if the request has the user's own token.
         var isPresent = false
     }
@@ -34,7 +35,8 @@ struct TokenVendingHandler: Sendable {
         do {
             let demands = try TokenVendingRequest(request.query)
             try permit(demands, userID: userID, for: service, audit: &audit)
-            guard let stored = try provider.immediateGrant(ofUser: userID) else { return nil }
+            let read = try provider.immediateGrant(ofUser: userID, connection: demands.connection)
+            guard let stored = read else { return nil }
             let grant = try usable(stored, demands: demands, audit: &audit)
             guard let token = try provider.storedToken(of: grant, minimumLife: demands.minimumLife) else {
                 return nil
@@ -61,7 +63,7 @@ struct TokenVendingHandler: Sendable {
             let rejected = try TokenVendingRequest.rejectedToken(in: request.body)
             let demands = try TokenVendingRequest(request.query)
             try permit(demands, userID: userID, for: service, audit: &audit)
-            let grant = try usable(try await provider.grant(ofUser: userID), demands: demands, audit: &audit)
+            let grant = try usable(try await grant(of: userID, demands), demands: demands, audit: &audit)
             return try await provider.renewedToken(of: grant, insteadOf: rejected)
         }
     }
@@ -80,8 +82,12 @@ struct TokenVendingHandler: Sendable {
         audit: inout Audit
     ) async throws -> VendedToken {
         try permit(demands, userID: userID, for: service, audit: &audit)
-        let grant = try usable(try await provider.grant(ofUser: userID), demands: demands, audit: &audit)
+        let grant = try usable(try await grant(of: userID, demands), demands: demands, audit: &audit)
         return try await provider.token(of: grant, minimumLife: demands.minimumLife)
+    }
+
+    private func grant(of userID: String, _ demands: TokenVendingRequest) async throws -> Grant? {
+        try await provider.grant(ofUser: userID, connection: demands.connection)
     }
 
     private func permit(
@@ -91,8 +97,9 @@ struct TokenVendingHandler: Sendable {
         audit: inout Audit
     ) throws(ServiceError) {
         audit.scopes = demands.scopes
+        audit.connection = demands.connection
         // Before the store is read, so that a service does not learn anything about other users.
-        let refusal = service.refusal(forUser: userID, isPresent: audit.isPresent, scopes: demands.scopes)
+        let refusal = service.refusal(forUser: userID, isPresent: audit.isPresent, demands: demands)
         if let refusal { throw refusal }
     }
 
@@ -242,6 +249,7 @@ extension MetricsEvent {
             )
             line.flag("forced", forced, "it asked for another token than the one it had")
             line.text("grant", ifAny: audit.grant?.description, "the grant, if the request came that far")
+            line.connection(audit.connection)
         }
     }
 }

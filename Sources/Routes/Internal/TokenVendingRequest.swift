@@ -12,15 +12,19 @@ struct TokenVendingRequest: Sendable {
 
     let minimumLife: Duration
     let scopes: [ScopeName]
+    /// The connection of the user: the default one if the request names none.
+    let connection: ConnectionID
 
-    /// Parses `min_ttl` and `scope` of a query.
+    /// Parses `min_ttl`, `scope` and `connection` of a query.
     init(_ query: [ServerRequest.Field]) throws(ServiceError) {
+        connection = try query.connection
         minimumLife = try Self.minimumLife(in: query)
         scopes = try Self.scopes(in: query.filter { $0.name == "scope" }.map(\.value))
     }
 
     /// Parses scopes that are separated by spaces.
-    init(scope: String?, minimumLife: Duration) throws(ServiceError) {
+    init(scope: String?, minimumLife: Duration, connection: ConnectionID) throws(ServiceError) {
+        self.connection = connection
         self.minimumLife = minimumLife
         scopes = try Self.scopes(in: [scope].compactMap(\.self))
     }
@@ -62,5 +66,19 @@ struct TokenVendingRequest: Sendable {
             throw .invalidRequest("the body must be a JSON object with the access_token that Google rejected")
         }
         return token
+    }
+}
+
+extension [ServerRequest.Field] {
+    /// The connection that a query names, or the default one.
+    var connection: ConnectionID {
+        get throws(ServiceError) {
+            let texts = filter { $0.name == "connection" }.map(\.value)
+            guard let text = texts.first else { return .default }
+            guard texts.count == 1, let connection = ConnectionID(text) else {
+                throw .invalidRequest("connection must be given once, as the id of a connection")
+            }
+            return connection
+        }
     }
 }

@@ -34,6 +34,7 @@ struct UserLookup: Sendable {
         let service: Service
         let change: SealedChange
         let user: String
+        let connection: ConnectionID
     }
 
     /// Returns the user that a request names by id, e-mail address, handle, or the id of the grant.
@@ -46,38 +47,48 @@ struct UserLookup: Sendable {
                 let grant = try await grant(named: id, visibleTo: service)
                 return try await found(grant, named: id, for: service, presenting: credential)
             }
-            let name = try userID(userText(in: fields))
-            let grants = try await grants(of: name, visibleTo: service)
+            let named = try handle(in: userText(in: fields))
+            let grants = try await grants(of: named, visibleTo: service)
             if grants.count > 1 { return Found(outcome: "listed", result: .list(grants, filter: nil, next: nil)) }
-            return try await found(grants.first, named: name, for: service, presenting: credential)
+            return try await found(grants.first, named: named.userID, for: service, presenting: credential)
         }
     }
 
     private func grant(named text: String, visibleTo service: Service) async throws -> Grant? {
         var grant: Grant?
         if let id = GrantID(text) { grant = try await store.grant(id) }
-        if service.users == .everything { return grant }
+        if service.users == .everything, service.connections == .everything { return grant }
         // An operator must not learn which grants of others there are.
-        guard let grant, service.users.covers(grant.userID) else { throw ServiceError.foreignUser }
+        guard let grant, service.users.covers(grant.userID), service.mayManage(grant) else {
+            throw ServiceError.foreignUser
+        }
         return grant
     }
 
-    /// Returns the grant of the user with this id, otherwise those with this e-mail address.
-    private func grants(of user: String, visibleTo service: Service) async throws -> [Grant] {
+    /// Returns the grants of the user with this id, or the one that a handle names. Without any it returns those with
+    /// this e-mail address.
+    private func grants(of named: UserHandle, visibleTo service: Service) async throws -> [Grant] {
+        let user = named.userID
         let mayLookUp = service.users.covers(user)
-        if mayLookUp, let grant = try await store.grant(ofUser: user) { return [grant] }
+        if mayLookUp {
+            let connections = try await store.grants(ofUser: user)
+                .filter { named.connection == nil || $0.connection == named.connection }
+                .filter { service.mayManage($0) }
+            if !connections.isEmpty { return connections }
+        }
         var seen: [Grant] = []
-        if user.contains("@") {
+        if user.contains("@"), named.connection == nil {
             seen = try await store.grants(ofEmail: user, atMost: Self.pageSize)
-                .filter { service.users.covers($0.userID) }
+                .filter { service.users.covers($0.userID) && service.mayManage($0) }
         }
         if seen.isEmpty, !mayLookUp { throw ServiceError.foreignUser }
         return seen
     }
 
-    private func userID(_ text: String) throws(CryptoError) -> String {
-        guard text.hasPrefix(Service.handlePrefix) else { return text }
-        return try services.user(ofHandle: text) ?? text
+    /// Returns what a text names: a user, or one connection of a user if it is a handle that says so.
+    private func handle(in text: String) throws(CryptoError) -> UserHandle {
+        guard text.hasPrefix(Service.handlePrefix) else { return UserHandle(userID: text) }
+        return try services.user(ofHandle: text) ?? UserHandle(userID: text)
     }
 
     private func found(
@@ -122,7 +133,12 @@ struct UserLookup: Sendable {
             return Found(
                 outcome: "confirmed",
                 grant: grant.id,
-                result: ConfirmedChange(service: service, change: change, user: grant.userID)
+                result: ConfirmedChange(
+                    service: service,
+                    change: change,
+                    user: grant.userID,
+                    connection: grant.connection
+                )
             )
         }
         let change = confirmed.change
@@ -130,6 +146,7 @@ struct UserLookup: Sendable {
             change.operation,
             request,
             user: confirmed.user,
+            connection: confirmed.connection,
             by: confirmed.service,
             checking: change.check
         )

@@ -37,6 +37,9 @@ enum ConnectionRules {
         return Decision(relation: .same, keepsStored: false)
     }
 
+    /// `true` if only Google knows the owner of a stored grant, and can tell.
+    static func needsLookUp(of stored: Grant) -> Bool { !stored.owner.named.isKnown && stored.canTellItsOwner }
+
     /// `true` if one of the grants that hold a refresh token is known to belong to another account than the new one. A
     /// grant with a foreign token is not counted: its own account is not the token's.
     static func areOfOtherAccount(_ holders: [Grant], than incoming: Grant.Owner) -> Bool {

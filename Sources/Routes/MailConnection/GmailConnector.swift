@@ -24,9 +24,15 @@ struct GmailConnector: Sendable {
 
     /// A decision, and what it was made about.
     private struct Basis {
-        let stored: Grant?
+        let place: ConnectionTarget.Resolution
+        /// The request's target, or the connection that turned out to have the account.
+        let target: ConnectionTarget
+        /// The name of the connection if there is none yet.
+        let newConnection: ConnectionID
         let decision: ConnectionRules.Decision
         let lookup: ConnectionRules.OwnerLookup
+
+        var stored: Grant? { place.stored }
     }
 
     let dependencies: AppRoutes.Dependencies
@@ -55,19 +61,68 @@ struct GmailConnector: Sendable {
     private func decide(lookup former: ConnectionRules.OwnerLookup) async throws -> Basis {
         var lookup = former
         while true {
-            let stored = try await dependencies.store.grant(ofUser: caller.userID)
+            let grants = try await dependencies.store.grants(ofUser: caller.userID)
+            let target = try await knownTarget(among: grants)
+            let place = try resolve(target, among: grants)
+            let stored = place.stored
             if let decision = ConnectionRules.decide(stored: stored, lookup: lookup, incoming: identity.owner) {
-                return Basis(stored: stored, decision: decision, lookup: lookup)
+                try checkMaySwitch(decision.relation)
+                return Basis(
+                    place: place,
+                    target: target,
+                    newConnection: place.missingName ?? .random(from: dependencies.random),
+                    decision: decision,
+                    lookup: lookup
+                )
             }
-            lookup = try await lookUpOwner()
+            // Only about a stored grant there is nothing to decide yet.
+            guard let stored else { continue }
+            lookup = try await lookUpOwner(of: stored)
+        }
+    }
+
+    /// Returns the connection that has the account although nothing stored says so, or the request's target.
+    ///
+    /// An import can bring grants of unknown accounts. One more connection of the same account would be revoked with the
+    /// first one.
+    private func knownTarget(among grants: [Grant]) async throws -> ConnectionTarget {
+        guard tokens.target == .new, !grants.contains(where: { $0.isConnection(of: identity.owner) }) else {
+            return tokens.target
+        }
+        for grant in grants where ConnectionRules.needsLookUp(of: grant) {
+            guard case .found(let owner) = try await lookUpOwner(of: grant) else { continue }
+            if owner.isSameAccount(as: identity.owner) { return .named(grant.connection) }
+        }
+        return tokens.target
+    }
+
+    private func resolve(
+        _ target: ConnectionTarget,
+        among grants: [Grant]
+    ) throws(AppError) -> ConnectionTarget.Resolution {
+        do throws(ConnectionTargetError) {
+            return try target.resolve(among: grants, account: identity.owner, limit: dependencies.connectionsPerUser)
+        } catch {
+            // Also after a code was spent: then it is an end like any other, and not a failure of the store.
+            throw AppError(error)
+        }
+    }
+
+    /// Throws if the connection must stay with its account: the app names it, or wants no switch.
+    private func checkMaySwitch(_ relation: ConnectionRules.Relation) throws(AppError) {
+        guard case .switched(let from, let to) = relation else { return }
+        switch tokens.target {
+        case .named: throw .accountMismatch(expected: from, found: to)
+        case .standard where tokens.refusesSwitch: throw .accountSwitch(from: from, to: to)
+        case .standard, .new: return
         }
     }
 
     /// Asks Google for the owner of the stored grant: a refresh, then userinfo. The grant can be gone by then.
-    private func lookUpOwner() async throws -> ConnectionRules.OwnerLookup {
+    private func lookUpOwner(of stored: Grant) async throws -> ConnectionRules.OwnerLookup {
         let token: VendedToken
         do {
-            token = try await dependencies.engine.freshToken(of: caller.userID, minimumLife: Self.longerThanAnyLifetime)
+            token = try await dependencies.engine.freshToken(of: stored.id, minimumLife: Self.longerThanAnyLifetime)
         } catch VendingError.refused, VendingError.unreadable {
             return .unknown
         } catch VendingError.unknownUser {
@@ -108,10 +163,14 @@ struct GmailConnector: Sendable {
     private func store(_ basis: Basis) async throws -> Connected? {
         let refreshToken = try await acceptedRefreshToken(basis)
         let now = dependencies.time.now
-        let id = basis.stored?.id ?? GrantID.random(from: dependencies.random)
-        let incoming = try incomingTokens(for: id, refreshToken: refreshToken, at: now)
+        let new = NewConnection(
+            id: basis.stored?.id ?? GrantID.random(from: dependencies.random),
+            userID: caller.userID,
+            connection: basis.newConnection
+        )
+        let incoming = try incomingTokens(for: new.id, refreshToken: refreshToken, at: now)
         let reconnection = reconnection(basis, incoming: incoming, refreshToken: refreshToken)
-        guard let change = try await commit(incoming, as: id, by: reconnection, at: now) else { return nil }
+        guard let change = try await commit(incoming, as: new, on: basis, by: reconnection, at: now) else { return nil }
         for event in change.events { dependencies.log.state(event) }
         await dependencies.engine.storeChanged()
         return Connected(
@@ -165,18 +224,20 @@ struct GmailConnector: Sendable {
 
     private func commit(
         _ incoming: IncomingTokens,
-        as id: GrantID,
+        as new: NewConnection,
+        on basis: Basis,
         by reconnection: Reconnection?,
         at now: Timestamp
-    ) async throws -> (grant: Grant, events: [GrantEvent])? {
+    ) async throws -> GrantChange? {
         try dependencies.vault.checkMaySeal()
         let (caller, identity, exchanged) = (caller, identity, exchanged)
         // Before an exchange the app's token was checked already.
         let uncheckedToken = exchanged == nil ? tokens.accessToken : nil
         return try await dependencies.store.transact { transaction in
             if let uncheckedToken { try transaction.refuse(uncheckedToken, issuedTo: identity.owner, at: now) }
-            let stored = try transaction.grant(ofUser: caller.userID)
-            guard Self.isExpected(stored, by: reconnection) else { return nil }
+            let place = try resolve(basis.target, among: try transaction.grants(ofUser: caller.userID))
+            guard Self.isExpected(place, by: reconnection, on: basis) else { return nil }
+            let stored = place.stored
             if let exchanged, let stored,
                 try Self.isSuperseded(exchanged, by: stored, bringing: incoming, in: transaction)
             {
@@ -184,13 +245,12 @@ struct GmailConnector: Sendable {
                 guard stored.state.isConnected, !stored.owner.isOtherAccount(than: exchanged.owner) else {
                     throw AppError.refusedCode
                 }
-                return (stored, [])
+                return GrantChange(grant: stored, events: [])
             }
             _ = try caller.storeUser(in: transaction, at: now)
             return try transaction.connect(
                 incoming,
-                as: id,
-                ofUser: caller.userID,
+                as: new,
                 changing: stored,
                 by: reconnection,
                 at: now
@@ -199,11 +259,15 @@ struct GmailConnector: Sendable {
     }
 
     /// `true` if the decision still holds for what is stored.
-    private static func isExpected(_ stored: Grant?, by reconnection: Reconnection?) -> Bool {
-        switch (reconnection, stored) {
-        case (nil, nil): true
-        case (let reconnection?, let stored?): reconnection.isBased(on: stored)
-        case (nil, _?), (_?, nil): false
+    private static func isExpected(
+        _ place: ConnectionTarget.Resolution,
+        by reconnection: Reconnection?,
+        on basis: Basis
+    ) -> Bool {
+        switch (reconnection, place) {
+        case (nil, .missing(let name)): name == basis.place.missingName
+        case (let reconnection?, .stored(let stored)): reconnection.isBased(on: stored)
+        case (nil, .stored), (_?, .missing): false
         }
     }
 

@@ -2,6 +2,8 @@ internal import Base
 internal import Crypto
 internal import GoogleOAuth
 internal import HTTPServer
+internal import Scheduler
+internal import Storage
 
 /// The tokens that the app posts after its user has consented at Google.
 ///
@@ -17,6 +19,10 @@ struct GmailTokens: Sendable {
     var refreshTokenLifetime: Duration?
     var lifetime: Duration?
     var scope: String?
+    /// The connection that the tokens are for.
+    var target = ConnectionTarget.standard
+    /// `true` if the default connection must not switch to another account.
+    var refusesSwitch = false
 
     /// The lifetime of Google's access tokens, for a token of unknown lifetime.
     private static let usualLifetime: Duration = .seconds(3600)
@@ -24,7 +30,8 @@ struct GmailTokens: Sendable {
     private static let maximumCode = 2048
     private static let maximumEmail = 255
 
-    init(_ request: ServerRequest) throws(AppError) {
+    /// Reads a request of a route that can name a connection, or of one that means the default connection.
+    init(_ request: ServerRequest, namesConnection: Bool = false) throws(AppError) {
         let body = try RequestBody(request, allowsForm: true)
         let accessToken = try body.required("access_token")
         refreshToken = try body.token("refresh_token")
@@ -44,6 +51,21 @@ struct GmailTokens: Sendable {
         // A malformed token is refused without asking Google.
         guard Token.isWellFormed(accessToken) else { throw .refusedByGoogle }
         self.accessToken = Secret(accessToken)
+        if namesConnection { try readConnection(in: body) }
+    }
+
+    private mutating func readConnection(in body: RequestBody) throws(AppError) {
+        if let text = try body.text("connection") {
+            guard let target = ConnectionTarget(text) else {
+                throw .invalidField("connection", mustBe: "new, or the id of a connection")
+            }
+            self.target = target
+        }
+        switch try body.text("on_switch") {
+        case nil, "switch": break
+        case "refuse": refusesSwitch = true
+        default: throw .invalidField("on_switch", mustBe: "switch or refuse")
+        }
     }
 
     /// The end of the access token. What Google says comes before what the app says.

@@ -31,7 +31,9 @@ struct SessionRoutes: Sendable {
         _ path: String,
         handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        Route(method, path, errorForm: \.sessionResponse, log: dependencies.log, handler: handler)
+        Route(method, path, errorForm: \.sessionResponse, log: dependencies.log) { request, _ in
+            try await handler(request)
+        }
     }
 
     // MARK: Handlers

@@ -8,6 +8,10 @@ package import Storage
 package struct ExchangedTokens: Sendable {
     /// The user who brought the code.
     package let userID: String
+    /// The connection that the tokens are for.
+    package let target: ConnectionTarget
+    /// `true` if the connection must not switch to another account.
+    package let refusesSwitch: Bool
     /// The client that exchanged it, to which the refresh token belongs.
     package let clientID: String
     package let owner: Grant.Owner
@@ -26,6 +30,8 @@ package struct ExchangedTokens: Sendable {
 
     package init(
         userID: String,
+        target: ConnectionTarget,
+        refusesSwitch: Bool = false,
         clientID: String,
         owner: Grant.Owner,
         scope: String?,
@@ -37,6 +43,8 @@ package struct ExchangedTokens: Sendable {
         receivedAt: Timestamp
     ) {
         self.userID = userID
+        self.target = target
+        self.refusesSwitch = refusesSwitch
         self.clientID = clientID
         self.owner = owner
         self.scope = scope
@@ -93,6 +101,8 @@ extension ExchangedTokens {
         var line = JSONLine()
         line.field("exchanged", Self.version)
         line.field("user", userID)
+        line.field("connection", target.text)
+        if refusesSwitch { line.field("refuses_switch", true) }
         line.field("client", clientID)
         if let id = owner.googleUserID { line.field("google_user_id", id) }
         if let email = owner.email { line.field("email", email) }
@@ -124,8 +134,15 @@ extension ExchangedTokens {
             let accessTokenExpiresAt = object["access_expires_at"]?.timestamp,
             let receivedAt = object["received_at"]?.timestamp
         else { return nil }
+        var target = ConnectionTarget.standard
+        if let connection = object["connection"] {
+            guard let text = connection.string, let named = ConnectionTarget(text) else { return nil }
+            target = named
+        }
         self.init(
             userID: userID,
+            target: target,
+            refusesSwitch: object["refuses_switch"] == .bool(true),
             clientID: clientID,
             owner: Grant.Owner(
                 googleUserID: object["google_user_id"]?.string,
@@ -155,9 +172,9 @@ extension ResultRecovery {
     ) async throws {
         // The newest of one user first: the others are outdated then.
         for tokens in list.sorted(by: { $0.receivedAt > $1.receivedAt }) {
-            let (id, now) = (GrantID.random(from: random), time.now)
+            let (id, connection, now) = (GrantID.random(from: random), ConnectionID.random(from: random), time.now)
             let isCurrent = try await store.transact { transaction in
-                try tokens.store(in: transaction, newID: id, sealingWith: vault, at: now)
+                try tokens.store(in: transaction, newID: id, newConnection: connection, sealingWith: vault, at: now)
             }
             if isCurrent { stored += 1 } else { outdated += 1 }
         }
@@ -165,6 +182,14 @@ extension ResultRecovery {
 }
 
 extension ExchangedTokens {
+    private var staysWithItsAccount: Bool {
+        switch target {
+        case .standard: refusesSwitch
+        case .new: false
+        case .named: true
+        }
+    }
+
     /// Stores the tokens of a former process as the grant of their user.
     ///
     /// Returns `false` if they no longer count: the user was deleted, or has connected or disconnected Gmail since.
@@ -172,11 +197,23 @@ extension ExchangedTokens {
     fileprivate func store(
         in transaction: any StoreTransaction,
         newID: GrantID,
+        newConnection: ConnectionID,
         sealingWith vault: TokenVault,
         at now: Timestamp
     ) throws -> Bool {
         if try transaction.user(userID)?.isDeleted ?? false { return false }
-        let stored = try transaction.grant(ofUser: userID)
+        var stored: Grant?
+        var connection = newConnection
+        let grants = try transaction.grants(ofUser: userID)
+        do throws(ConnectionTargetError) {
+            switch try target.resolve(among: grants, account: owner, limit: .max) {
+            case .stored(let grant): stored = grant
+            case .missing(let name): connection = name ?? newConnection
+            }
+        } catch {
+            return false
+        }
+        if staysWithItsAccount, let stored, stored.owner.isOtherAccount(than: owner) { return false }
         let id = stored?.id ?? newID
         let incoming = try sealed(for: id, with: vault)
         var reconnection: Reconnection?
@@ -191,7 +228,8 @@ extension ExchangedTokens {
                     || stored.hasTokenOfAnotherAccount
             )
         }
-        _ = try transaction.connect(incoming, as: id, ofUser: userID, changing: stored, by: reconnection, at: now)
+        let new = NewConnection(id: id, userID: userID, connection: connection)
+        _ = try transaction.connect(incoming, as: new, changing: stored, by: reconnection, at: now)
         return true
     }
 }

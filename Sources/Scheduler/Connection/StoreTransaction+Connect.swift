@@ -3,34 +3,81 @@ package import Storage
 
 extension StoreTransaction {
     /// Stores the tokens that a user's app has brought: as a new grant, or by the reconnection of the stored one.
-    /// `stored` and `reconnection` are `nil` for a new grant. The due time follows from the tokens after the change.
+    ///
+    /// `stored` and `reconnection` are `nil` for a new grant. The due time follows from the tokens after the change. Two
+    /// connections of one user never share an account: one that has had this account until now ends.
     package func connect(
         _ incoming: IncomingTokens,
-        as id: GrantID,
-        ofUser userID: String,
+        as new: NewConnection,
         changing stored: Grant?,
         by reconnection: Reconnection?,
         at now: Timestamp
-    ) throws -> (grant: Grant, events: [GrantEvent]) {
-        let change: (grant: Grant, events: [GrantEvent])
+    ) throws -> GrantChange {
+        var change: GrantChange
         if let reconnection, var grant = stored {
             if reconnection.replacesRefreshToken || reconnection.discardsStored {
                 try rememberRefreshToken(of: grant, at: now)
             }
             let events = reconnection.apply(to: &grant, at: now) { DuePolicy.due($0, at: now) }
+            let left = try leaveAccount(of: grant, at: now)
             try update(grant)
-            change = (grant, events)
+            change = GrantChange(grant: grant, events: left + events)
         } else {
             let dueAt = DuePolicy.due(
                 accessToken: incoming.accessToken,
                 hasRefreshToken: incoming.refreshToken != nil,
-                phase: id.phase,
+                phase: new.id.phase,
                 at: now
             )
-            change = Grant.connected(id: id, userID: userID, incoming: incoming, dueAt: dueAt, at: now)
-            try insert(change.grant)
+            let (grant, events) = Grant.connected(
+                id: new.id,
+                userID: new.userID,
+                connection: new.connection,
+                incoming: incoming,
+                dueAt: dueAt,
+                at: now
+            )
+            let left = try leaveAccount(of: grant, at: now)
+            try insert(grant)
+            change = GrantChange(grant: grant, events: left + events)
         }
         for event in change.events { try record(event) }
         return change
+    }
+
+    /// Ends the user's other connection that has the account of this grant.
+    private func leaveAccount(of grant: Grant, at now: Timestamp) throws -> [GrantEvent] {
+        var events: [GrantEvent] = []
+        for other in try grants(ofUser: grant.userID) where other.id != grant.id {
+            guard other.isConnection(of: grant.owner) else { continue }
+            var left = other
+            events += left.leaveAccount(at: now)
+            try update(left)
+        }
+        return events
+    }
+}
+
+/// The name of a grant that does not exist yet.
+package struct NewConnection: Sendable {
+    package let id: GrantID
+    let userID: String
+    let connection: ConnectionID
+
+    package init(id: GrantID, userID: String, connection: ConnectionID) {
+        self.id = id
+        self.userID = userID
+        self.connection = connection
+    }
+}
+
+/// A grant with new tokens, and what its history and those of the user's other connections gain.
+package struct GrantChange: Sendable {
+    package let grant: Grant
+    package let events: [GrantEvent]
+
+    package init(grant: Grant, events: [GrantEvent]) {
+        self.grant = grant
+        self.events = events
     }
 }

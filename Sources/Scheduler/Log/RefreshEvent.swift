@@ -9,6 +9,7 @@ struct RefreshEvent: Sendable {
     static let maximumAnswer = 256
 
     var grant: String
+    var connection = ConnectionID.default
     var counted: CountedRefresh
     var verdict: String
     var reason: String
@@ -71,6 +72,7 @@ struct RefreshEvent: Sendable {
         line.milliseconds("latency_ms", ifAny: counted.latency, "from the request to the end of its answer")
         line.number("status", ifAny: status, "the answer's HTTP status")
         line.number("stands_for", ifAny: standsFor, "plain successes that this line stands for (`--log-sample`)")
+        line.connection(connection)
         line.text("answer", ifAny: answer, maximum: Self.maximumAnswer, "Google's text about an error")
     }
 }
@@ -80,6 +82,7 @@ extension RefreshEvent {
         let reason = decision.grant?.reason ?? .none
         self.init(
             grant: refresh.grant.id.description,
+            connection: refresh.grant.connection,
             counted: CountedRefresh(
                 outcome: decision.outcome,
                 lateness: refresh.grant.dueAt.map { now - $0 - (result.latency ?? .zero) } ?? .zero,

@@ -94,8 +94,8 @@ package struct NoticeDispatcher: Sendable {
     }
 
     private func deliver(_ notice: Notice) async throws {
-        if case .expiring(let id, let end) = notice.content,
-            try await store.grant(id)?.isAnnounced(toExpireAt: end) != true
+        if case .expiring(let subject, let end) = notice.content,
+            try await store.grant(subject.grant)?.isAnnounced(toExpireAt: end) != true
         {
             // The token was replaced or the grant has ended while the notice waited.
             log.diagnostics.info("a notice is outdated, and not posted", ["notice": notice.id])
@@ -117,7 +117,10 @@ package struct NoticeDispatcher: Sendable {
             try await store.noticeGivenUp(notice.sequence, at: now)
             log.diagnostics.error(
                 "a notice was not accepted within a day and is given up; refresh-worker notices replay posts it again",
-                ["notice": notice.id, "type": notice.content.type, "grant": notice.content.grant?.description ?? ""]
+                [
+                    "notice": notice.id, "type": notice.content.type,
+                    "grant": notice.content.subject?.grant.description ?? "",
+                ]
             )
         }
         log.counters.recordNotice(outcome: outcome.name)
@@ -142,7 +145,11 @@ extension MetricsEvent {
         MetricsEvent("notice") { line in
             line.text("notice", notice.id, "its id, which the receiver gets too")
             line.text("type", notice.content.type, "as in `grant.disconnected` or `user.deleted`")
-            line.text("grant", ifAny: notice.content.grant?.description, "the grant, if the notice is about one")
+            line.text(
+                "grant",
+                ifAny: notice.content.subject?.grant.description,
+                "the grant, if the notice is about one"
+            )
             line.text("outcome", outcome.name, "`accepted`, `postponed`, or `given_up` after a day of trying")
             line.number("attempt", notice.attempts + 1, "the try, from 1 on")
             line.number("status", ifAny: status, "the receiver's HTTP status, if it answered")

@@ -24,7 +24,11 @@ extension Notice {
     }
 
     private static func write(_ content: Notice.Content, to data: inout JSONLine) {
-        if let grant = content.grant { data.field("grant_id", grant.description) }
+        if let subject = content.subject {
+            data.field("grant_id", subject.grant.description)
+            data.field("connection", subject.connection.description)
+            if !subject.labels.isEmpty { subject.labels.write(to: &data, as: "labels") }
+        }
         switch content {
         case .connection(_, let from, let to, let reason):
             data.field("connected", to.isConnected)

@@ -113,16 +113,23 @@ extension DuePolicy {
     }
 
     /// Returns the due time after a refresh that succeeded at `now`: always in the future.
-    static func dueAfterRefresh(_ grant: Grant, at now: Timestamp) -> Timestamp {
+    ///
+    /// `timeout` is the pause after which the refresh token does not work any more, if the server names one.
+    static func dueAfterRefresh(_ grant: Grant, within timeout: Duration? = nil, at now: Timestamp) -> Timestamp {
         guard let token = grant.accessToken else { return now + minimumWait }
-        return due(
+        let due = due(
             obtainedAt: token.obtainedAt,
             expiresAt: token.expiresAt,
             phase: grant.id.phase,
             quickRefreshes: grant.quickRefreshes,
             afterRefreshAt: now
         )
+        guard let timeout else { return due }
+        return max(now + minimumWait, min(due, now + timeout * fractionOfTimeout))
     }
+
+    /// The rest of a refresh token's timeout is for retries.
+    private static let fractionOfTimeout = 0.5
 
     /// `true` if a success at `now` follows the last one so soon that the schedule cannot have asked for it.
     static func isQuick(_ token: Grant.AccessToken, afterSuccessAt last: Timestamp?, at now: Timestamp) -> Bool {

@@ -145,6 +145,7 @@ private struct TokenSeal {
             rotated: try seal(rotated: tokens.rotated, expiresAt: refreshTokenExpiresAt),
             scope: tokens.scope,
             refreshTokenExpiresAt: refreshTokenExpiresAt,
+            refreshTokenTimeout: tokens.refreshTokenTimeout,
             digest: IssuedTokens.digest(of: tokens.accessToken)
         )
     }

@@ -162,7 +162,7 @@ package struct RefreshRules: Sendable {
             return RefreshDecision(outcome: .suspended, grant: context.grant, events: events, health: context.health)
         }
         let events = context.grant.refreshed(tokens, isQuick: isQuick, at: now) {
-            DuePolicy.dueAfterRefresh($0, at: now)
+            DuePolicy.dueAfterRefresh($0, within: tokens.refreshTokenTimeout, at: now)
         }
         let isLoop = context.grant.quickRefreshes > DuePolicy.quickRefreshesAllowed
         return RefreshDecision(

@@ -30,6 +30,10 @@ extension StoreTransaction {
         }
         guard !decision.lostScopes.isEmpty else { return }
         let lost = decision.lostScopes.joined(separator: " ")
-        try notify(.lostScopes(of: grant.id, lost: lost, granted: grant.scope), ofUser: grant.userID, at: now)
+        try notify(
+            .lostScopes(of: Notice.Subject(grant), lost: lost, granted: grant.scope),
+            ofUser: grant.userID,
+            at: now
+        )
     }
 }

@@ -45,6 +45,7 @@ extension RefreshResult {
             if let rotated = tokens.rotated { line.object("rotated") { Self.write(rotated, into: &$0) } }
             if let scope = tokens.scope { line.field("scope", scope) }
             if let end = tokens.refreshTokenExpiresAt { line.field("refresh_expires_at", end.milliseconds) }
+            if let timeout = tokens.refreshTokenTimeout { line.milliseconds("refresh_timeout_ms", timeout) }
             if let digest = tokens.digest { line.field("access_digest", Base64URL.encode(digest)) }
         case .flawed(let code, let rotated?):
             line.field("flaw", code)
@@ -101,6 +102,7 @@ extension RefreshResult {
             rotated: rotated,
             scope: object["scope"]?.string,
             refreshTokenExpiresAt: object["refresh_expires_at"]?.timestamp,
+            refreshTokenTimeout: object["refresh_timeout_ms"]?.integer.map { .milliseconds($0) },
             digest: digest(from: object["access_digest"])
         )
         return RefreshResult(claim: claim, answer: .granted(tokens), secretFingerprint: secretFingerprint)

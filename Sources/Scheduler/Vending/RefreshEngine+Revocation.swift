@@ -1,9 +1,9 @@
-import Storage
+package import Storage
 
 extension RefreshEngine {
-    /// Revokes a user's grant at Google at once if a disconnect asked for it. Returns `true` if nothing is left to revoke.
-    package func revokeNow(grantOf userID: String) async throws -> Bool {
-        guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
+    /// Revokes a grant at Google at once if a disconnect asked for it. Returns `true` if nothing is left to revoke.
+    package func revokeNow(_ id: GrantID) async throws -> Bool {
+        guard let grant = try await store.grant(id), grant.revocationAskedAt != nil else { return true }
         let (request, completions) = state.reserve([grant.id], dueBy: nil)
         _ = await claim(request)
         _ = await completions.first?.value

@@ -1,6 +1,6 @@
 import Base
 package import Crypto
-import Storage
+package import Storage
 
 /// Vending of tokens: a stored one at once, or a fresh one from a refresh that all callers share.
 extension RefreshEngine {
@@ -9,10 +9,10 @@ extension RefreshEngine {
     /// The interval at which another worker's lease is checked.
     private static let leaseCheckInterval: Duration = .milliseconds(100)
 
-    /// Returns the user's access token with at least `minimumLife` left, after a refresh if necessary. If Google has
+    /// Returns a grant's access token with at least `minimumLife` left, after a refresh if necessary. If Google has
     /// refused a token, it returns another one: the stored one if it differs, else a fresh one.
     package func freshToken(
-        of userID: String,
+        of id: GrantID,
         minimumLife: Duration = .zero,
         insteadOf rejected: Secret? = nil
     ) async throws -> VendedToken {
@@ -24,7 +24,7 @@ extension RefreshEngine {
         var isAfterRefresh = false
         var lastReason = VendReason.timeout.rawValue
         while time.sinceBoot < request.end {
-            let grant = try await storedGrant(of: userID)
+            let grant = try await storedGrant(id)
             if let token = try storedToken(of: grant, for: request, isAfterRefresh: isAfterRefresh) { return token }
             if let reason = reasonNotToRefresh(grant) {
                 return try serveOldToken(of: grant, insteadOf: rejected, reason: reason)
@@ -40,7 +40,7 @@ extension RefreshEngine {
                 return try serveOldToken(of: grant, insteadOf: rejected, reason: reason)
             }
         }
-        return try serveOldToken(of: try await storedGrant(of: userID), insteadOf: rejected, reason: lastReason)
+        return try serveOldToken(of: try await storedGrant(id), insteadOf: rejected, reason: lastReason)
     }
 
     /// What a caller asks for.
@@ -107,8 +107,8 @@ extension RefreshEngine {
         }
     }
 
-    private func storedGrant(of userID: String) async throws -> Grant {
-        guard let grant = try await store.grant(ofUser: userID) else { throw VendingError.unknownUser }
+    private func storedGrant(_ id: GrantID) async throws -> Grant {
+        guard let grant = try await store.grant(id) else { throw VendingError.unknownUser }
         return grant
     }
 

@@ -6,7 +6,7 @@ package import Storage
 ///
 /// A token with enough life left costs one read of the store and one unsealing, and does not wait for the engine.
 ///
-///     guard let grant = try await provider.grant(ofUser: userID) else { throw VendingError.unknownUser }
+///     guard let grant = try await provider.grant(ofUser: userID, connection: .default) else { … }
 ///     let token = try await provider.token(of: grant, minimumLife: .seconds(300))
 ///     // Google has refused it:
 ///     let other = try await provider.renewedToken(of: grant, insteadOf: token.accessToken)
@@ -14,8 +14,8 @@ package struct TokenProvider: Sendable {
     /// The largest part of a token's life that a caller can demand: a higher demand would refresh on each call.
     private static let maximumPartOfLife = 0.8
 
-    /// Reads a user's grant on the caller's thread, without waiting, or returns `nil` if the store has to be asked.
-    package typealias ImmediateRead = @Sendable (_ userID: String) throws -> Grant?
+    /// Reads a grant on the caller's thread, without waiting, or returns `nil` if the store has to be asked.
+    package typealias ImmediateRead = @Sendable (_ userID: String, _ connection: ConnectionID) throws -> Grant?
 
     private let engine: RefreshEngine
     private let immediateRead: ImmediateRead
@@ -24,16 +24,20 @@ package struct TokenProvider: Sendable {
     private var time: any TimeSource { engine.time }
 
     /// Creates a provider. Without a `immediateRead` every call goes through the store's queue.
-    package init(engine: RefreshEngine, immediateRead: @escaping ImmediateRead = { _ in nil }) {
+    package init(engine: RefreshEngine, immediateRead: @escaping ImmediateRead = { _, _ in nil }) {
         self.engine = engine
         self.immediateRead = immediateRead
     }
 
     /// Returns the stored grant to vend from.
-    package func grant(ofUser userID: String) async throws -> Grant? { try await store.grant(ofUser: userID) }
+    package func grant(ofUser userID: String, connection: ConnectionID) async throws -> Grant? {
+        try await store.grant(ofUser: userID, connection: connection)
+    }
 
     /// Returns the grant to vend from, if it can be read without waiting.
-    package func immediateGrant(ofUser userID: String) throws -> Grant? { try immediateRead(userID) }
+    package func immediateGrant(ofUser userID: String, connection: ConnectionID) throws -> Grant? {
+        try immediateRead(userID, connection)
+    }
 
     /// Returns the stored access token of a grant that was just read, if it has at least `minimumLife` left.
     package func storedToken(of grant: Grant, minimumLife: Duration) throws -> VendedToken? {
@@ -49,14 +53,14 @@ package struct TokenProvider: Sendable {
         switch VendDecision.make(for: grant, minimumLife: wanted, at: time.now) {
         case .serve: return try VendedToken(of: grant, vault: vault)
         case .refuse: throw VendingError.refused(grant)
-        case .refresh, .wait: return try await engine.freshToken(of: grant.userID, minimumLife: wanted)
+        case .refresh, .wait: return try await engine.freshToken(of: grant.id, minimumLife: wanted)
         }
     }
 
-    /// Returns the remaining time in which a wave can still undo the end of a user's grant, or `nil` if none can. Only
+    /// Returns the remaining time in which a wave can still undo the end of a grant, or `nil` if none can. Only
     /// the first refusal of a grant is undone, and only if no user, operator or event ended the grant too.
-    package func recallTimeLeft(ofUser userID: String) async throws -> Duration? {
-        guard let grant = try await store.grant(ofUser: userID), grant.canBeRecalled else { return nil }
+    package func recallTimeLeft(of id: GrantID) async throws -> Duration? {
+        guard let grant = try await store.grant(id), grant.canBeRecalled else { return nil }
         guard time.now - grant.since < ClientHealth.recallSpan else { return nil }
         let stored = try await store.clientHealth()[grant.clientID]
         return ClientHealth(stored: stored, epoch: "").recallTimeLeft(of: grant.id, at: time.now)
@@ -65,7 +69,7 @@ package struct TokenProvider: Sendable {
     /// Returns another access token to replace one that Google refused. Simultaneous calls share one refresh, and one
     /// grant gets at most one per ``VendDecision/minimumPause``.
     package func renewedToken(of grant: Grant, insteadOf rejected: Secret) async throws -> VendedToken {
-        try await engine.freshToken(of: grant.userID, insteadOf: rejected)
+        try await engine.freshToken(of: grant.id, insteadOf: rejected)
     }
 
     private static func reasonable(_ minimumLife: Duration, of grant: Grant) -> Duration {

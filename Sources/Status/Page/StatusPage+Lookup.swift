@@ -33,10 +33,7 @@ extension StatusPage {
         case .list(let grants, let filter, let next):
             section("Grants", id: "list") {
                 if let filter { filterForm(filter, next: next) }
-                list(
-                    grants,
-                    caption: filter == nil ? "Several users have this e-mail address." : "In the order of their ids."
-                )
+                list(grants, caption: filter == nil ? Self.caption(of: grants) : "In the order of their ids.")
             }
         case .unknownUser(let user):
             section("User", id: "lookup") {
@@ -87,6 +84,7 @@ extension StatusPage {
             }
             filterField("Reason", name: "reason", value: filter.reason?.rawValue)
             filterField("Client id", name: "client", value: filter.clientID)
+            filterField("Label", name: "label", value: filter.label?.text)
             element("label") {
                 input(
                     filter.isExpired
@@ -111,19 +109,31 @@ extension StatusPage {
         if grants.isEmpty {
             element("p") { "No grant was found. If there is a next page, the search goes on there." }
         } else {
+            let hasConnections = grants.contains { !$0.connection.isDefault }
+            let connection: [String] = hasConnections ? ["Connection"] : []
             table(
                 caption,
-                columns: ["User", "State", "Reason", "Since", "Due"],
-                rows: grants.map { grant in
-                    [
-                        link(to: grant.id, showing: element("bdi") { grant.userID.shortened(to: Self.nameLimit) }),
-                        label(grant.state.rawValue, meaning: Self.meaning(of: grant.state)),
-                        grant.reason == .none ? HTML("none") : link(reason: grant.reason),
-                        time(grant.since), time(grant.dueAt, otherwise: "none"),
-                    ]
-                }
+                columns: ["User"] + connection + ["State", "Reason", "Since", "Due"],
+                rows: grants.map { row(of: $0, showsConnection: hasConnections) }
             )
         }
+    }
+
+    private func row(of grant: Grant, showsConnection: Bool) -> [HTML] {
+        var cells = [link(to: grant.id, showing: element("bdi") { grant.userID.shortened(to: Self.nameLimit) })]
+        if showsConnection { cells.append(code(grant.connection.description)) }
+        cells += [
+            label(grant.state.rawValue, meaning: Self.meaning(of: grant.state)),
+            grant.reason == .none ? HTML("none") : link(reason: grant.reason),
+            time(grant.since), time(grant.dueAt, otherwise: "none"),
+        ]
+        return cells
+    }
+
+    /// The caption of the grants that fit a name.
+    private static func caption(of grants: [Grant]) -> String {
+        Set(grants.map(\.userID)).count > 1
+            ? "Several users have this e-mail address." : "The connections of the user."
     }
 
     /// A link to the user of a grant: its address has no id of the user, because proxies log addresses.
@@ -155,6 +165,15 @@ extension StatusPage {
         let wait = clients.first { $0.id == grant.clientID }?.wait(of: grant, at: at)
         let meaning = wait.map { "It \($0.shortened(to: Self.sentenceLimit))." } ?? grant.state.meaning
         return element("dl") {
+            fact("Connection") { code(grant.connection.description) }
+            if !grant.labels.isEmpty {
+                fact("Labels") {
+                    for pair in grant.labels.sorted {
+                        userName("\(pair.name)=\(pair.value)")
+                        " "
+                    }
+                }
+            }
             fact("State") {
                 label(grant.state.rawValue, meaning: wait == nil ? Self.meaning(of: grant.state) : .neutral)
                 " \(meaning) Since "

@@ -43,6 +43,18 @@ extension Grant {
         return events
     }
 
+    /// Ends the grant because its user has connected the account by another connection. Its tokens are deleted and not
+    /// revoked: that would end the other connection too.
+    package mutating func leaveAccount(at now: Timestamp) -> [GrantEvent] {
+        let events = state.endsRefreshes ? [] : end(as: .disconnected, reason: .accountMoved, at: now)
+        revocationAskedAt = nil
+        dueAt = nil
+        wipeTokens()
+        owner.googleUserID = nil
+        formerTokensUntil = issuedTokens.end
+        return events
+    }
+
     /// Ends the grant because a security event said that its tokens are dead, and deletes them at once.
     ///
     /// The generation grows, so that an answer in flight does not bring them back. A grant that is disconnected already
@@ -114,8 +126,11 @@ extension Grant {
     /// `true` if the grant ended before `end`, nothing is left to revoke, and it still holds what can be forgotten.
     func isForgettable(endedBefore end: Timestamp) -> Bool {
         guard state.endsRefreshes, since < end, revocationAskedAt == nil else { return false }
-        return reason != .forgotten && reason != .userDeleted
+        return !isForgotten
     }
+
+    /// `true` if nothing is left of the account.
+    var isForgotten: Bool { reason == .forgotten || reason == .userDeleted }
 
     /// Deletes the tokens and the account, and keeps the id and the history. The state does not change for the user,
     /// who is connected neither before nor after, so no notice is made.
@@ -133,12 +148,18 @@ extension Grant {
         accessToken = nil
         guard [GrantReason.userDeleted, .forgotten].contains(reason) else { return }
         owner = Owner()
+        labels = .none
         scope = ""
         formerTokensUntil = issuedTokens.end
     }
 }
 
 extension Grant {
+    /// `true` if this is the connection of the account: not one whose account is another connection by now.
+    package func isConnection(of account: Owner) -> Bool {
+        reason != .accountMoved && owner.isSameAccount(as: account)
+    }
+
     /// `true` if the stored refresh token belongs to another Google account than the owner.
     package var hasTokenOfAnotherAccount: Bool { reason == .accountMismatch }
 
@@ -148,7 +169,9 @@ extension Grant {
 
     /// `true` if the user ended the grant, here or at Google, or did not return until it was forgotten.
     package var wasEndedByUser: Bool {
-        let reasons: [GrantReason] = [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked, .forgotten]
+        let reasons: [GrantReason] = [
+            .userRequest, .userDeleted, .tokenRevoked, .tokensRevoked, .forgotten, .accountMoved,
+        ]
         return state == .disconnected && reasons.contains(reason)
     }
 

@@ -11,6 +11,7 @@ extension Grant {
     package static func connected(
         id: GrantID,
         userID: String,
+        connection: ConnectionID = .default,
         incoming: IncomingTokens,
         dueAt: Timestamp?,
         at now: Timestamp
@@ -18,6 +19,7 @@ extension Grant {
         var grant = Grant(
             id: id,
             userID: userID,
+            connection: connection,
             createdAt: now,
             clientID: incoming.clientID,
             owner: incoming.owner,
@@ -31,6 +33,7 @@ extension Grant {
             dueAt: dueAt
         )
         grant.recordIssue(of: incoming, at: now)
+        grant.labels = incoming.labels ?? .none
         return (grant, [GrantEvent(of: grant, kind: .connected, from: nil, at: now)])
     }
 
@@ -73,6 +76,7 @@ extension Grant {
             refreshToken?.expiresAt = min(known, expiresAt)
         }
         scope = incoming.scope ?? (discardsStored ? "" : scope)
+        labels = incoming.labels ?? labels
         // A revocation that is in flight, or only just over, ends the new tokens too. So they are refreshed as soon as
         // its lease is over.
         let mayBeRevoked = reason == .userRequest && refreshToken != nil
@@ -123,13 +127,31 @@ extension Grant {
             self.scope = scope
             events.append(GrantEvent(of: self, kind: .scopeChanged, from: state, at: now))
         }
-        if refreshToken?.expiresAt == nil { refreshToken?.expiresAt = tokens.refreshTokenExpiresAt }
+        if let end = tokens.refreshTokenExpiresAt { setConsentEnd(end) }
         isProven = true
         quickRefreshes = isQuick ? min(quickRefreshes + 1, 1_000_000) : 0
         answerLostAt = nil
         lastSuccessAt = now
         lastAttemptAt = now
         return events
+    }
+
+    /// The smallest difference between two ends of a consent that is written: Google's number is of whole seconds, and
+    /// each response takes a while.
+    private static let consentEndTolerance: Duration = .seconds(60)
+
+    /// Takes over the end of the consent that Google names. It is right whatever the app said before.
+    ///
+    /// A later end is that of an extended consent, which is announced again.
+    private mutating func setConsentEnd(_ end: Timestamp) {
+        guard let token = refreshToken else { return }
+        guard let known = token.expiresAt else {
+            refreshToken?.expiresAt = end
+            return
+        }
+        guard end - known > Self.consentEndTolerance || known - end > Self.consentEndTolerance else { return }
+        refreshToken?.expiresAt = end
+        if end > known { refreshToken?.isExpiryNoticed = false }
     }
 
     private func holdsAccessToken(newerThan token: AccessToken, at now: Timestamp) -> Bool {
@@ -141,10 +163,14 @@ extension Grant {
     package mutating func rotate(to token: RefreshToken?, at now: Timestamp) -> [GrantEvent] {
         guard var token else { return [] }
         generation += 1
-        // To the user it is the same consent. A server that rotates often would else cause a notice each time.
+        // To the user it is the same consent. A server that rotates often would else cause a notice each time. Its end is
+        // known until the server names another.
+        let end = token.expiresAt
         token.consentedAt = refreshToken?.consentedAt
         token.isExpiryNoticed = refreshToken?.isExpiryNoticed ?? false
+        token.expiresAt = refreshToken?.expiresAt ?? end
         refreshToken = token
+        if let end { setConsentEnd(end) }
         answerLostAt = nil
         return [GrantEvent(of: self, kind: .rotated, from: state, at: now)]
     }
@@ -287,7 +313,7 @@ extension Grant {
         guard state.isConnected, let token = refreshToken, !token.isExpiryNoticed else { return nil }
         guard let expiresAt = token.expiresAt, expiresAt > now, expiresAt <= end else { return nil }
         refreshToken?.isExpiryNoticed = true
-        return .expiring(of: id, at: expiresAt)
+        return .expiring(of: Notice.Subject(self), at: expiresAt)
     }
 
     /// `true` if a notice that the refresh token ends at `end` is still true.

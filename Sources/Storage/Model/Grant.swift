@@ -70,6 +70,8 @@ package struct Grant: Hashable, Sendable {
 
     package let id: GrantID
     package internal(set) var userID: String
+    /// Which of the user's connections this is.
+    package let connection: ConnectionID
     package let createdAt: Timestamp
 
     package var clientID: String
@@ -116,6 +118,7 @@ package struct Grant: Hashable, Sendable {
     /// still shows that it was stored, so that only a token that was never stored counts as lost.
     var rotationClaims: [Int64] = []
     package internal(set) var issuedTokens = IssuedTokens()
+    package var labels = ConnectionLabels.none
     /// The end of the last of ``issuedTokens`` that were issued before the owner changed, or `nil` if the owner never
     /// did. A search by account does not find these.
     var formerTokensUntil: Timestamp?

@@ -30,13 +30,15 @@ package struct GrantDisconnection: Hashable, Sendable {
         return GrantDisconnection(grant: grant, isShared: isShared)
     }
 
-    /// Ends the grant of a user at an operator's request, or returns `nil` if there is none.
+    /// Ends a user's grant at an operator's request, or returns `nil` if there is none.
     package static func end(
         grantOfUser user: String,
+        connection: ConnectionID,
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws -> GrantDisconnection? {
-        guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }
+        guard let grant = try transaction.grant(ofUser: user, connection: connection) else { return nil }
+        guard grant.reason != .userDeleted else { return nil }
         return try end(grant, reason: .userRequest, in: transaction, at: now)
     }
 

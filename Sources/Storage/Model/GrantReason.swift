@@ -40,6 +40,8 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let accountUnchecked = GrantReason(rawValue: "account_unchecked")
     /// The user, or an operator for the user, ended it.
     package static let userRequest = GrantReason(rawValue: "user_request")
+    /// The user has connected the account by another of their connections.
+    package static let accountMoved = GrantReason(rawValue: "account_moved")
     /// A security event said that this refresh token is revoked.
     package static let tokenRevoked = GrantReason(rawValue: "token_revoked")
     /// A security event said that all of the user's tokens are revoked.
@@ -60,7 +62,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// (``Grant/canBeRecalled``). The documents list the reasons of the worker.
     static let givenByWorker: [GrantReason] = [
         .invalidGrant, .answerLost, .invalidGrantUnconfirmed, .refusalUnconfirmed, .noRefreshToken, .clientMismatch,
-        .clientMismatchUnconfirmed, .accountMismatch, .accountUnchecked, .userRequest, .tokenRevoked, .tokensRevoked,
-        .accountDisabled, .userDeleted, .forgotten, .none,
+        .clientMismatchUnconfirmed, .accountMismatch, .accountUnchecked, .userRequest, .accountMoved, .tokenRevoked,
+        .tokensRevoked, .accountDisabled, .userDeleted, .forgotten, .none,
     ]
 }

@@ -31,13 +31,14 @@ package enum GrantRetry: String, CaseIterable, Sendable {
         return .due
     }
 
-    /// Makes the grant of a user due now, or returns `nil` if there is none.
+    /// Makes a user's grant due now, or returns `nil` if there is none.
     package static func retry(
         grantOfUser user: String,
+        connection: ConnectionID,
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws -> (grant: Grant, result: GrantRetry)? {
-        guard let grant = try transaction.grant(ofUser: user) else { return nil }
+        guard let grant = try transaction.grant(ofUser: user, connection: connection) else { return nil }
         return (grant, try retry(grant, includesDisabledAccounts: true, in: transaction, at: now))
     }
 

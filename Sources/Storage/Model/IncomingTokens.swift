@@ -9,6 +9,8 @@ package struct IncomingTokens: Hashable, Sendable {
     package var accessToken: Grant.AccessToken?
     /// The digest of the access token if this program got it from Google, so that it is no proof of who signs in.
     package var issuedDigest: [UInt8]?
+    /// The labels of the connection, or `nil` to leave them as they are.
+    package var labels: ConnectionLabels?
 
     package init(
         clientID: String,

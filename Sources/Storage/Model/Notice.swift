@@ -28,9 +28,9 @@ package struct Notice: Hashable, Sendable {
 
 extension Notice {
     /// Returns the content of the notice for an event, or `nil` for an event that does not change the profile.
-    static func content(for event: GrantEvent) -> Content? {
+    static func content(for event: GrantEvent, of grant: Grant) -> Content? {
         guard event.changesConnection, let from = event.from else { return nil }
-        return .connection(of: event.grant, from: from, to: event.to, reason: event.reason)
+        return .connection(of: Subject(grant), from: from, to: event.to, reason: event.reason)
     }
 }
 
@@ -47,23 +47,40 @@ extension GrantEvent {
 }
 
 extension Notice {
+    /// The grant that a notice is about, with what the backend knows it by. The notice outlives the grant.
+    package struct Subject: Hashable, Sendable {
+        package let grant: GrantID
+        package let connection: ConnectionID
+        package let labels: ConnectionLabels
+
+        package init(grant: GrantID, connection: ConnectionID, labels: ConnectionLabels) {
+            self.grant = grant
+            self.connection = connection
+            self.labels = labels
+        }
+
+        package init(_ grant: Grant) {
+            self.init(grant: grant.id, connection: grant.connection, labels: grant.labels)
+        }
+    }
+
     /// The content of a notice.
     package enum Content: Hashable, Sendable {
         /// A grant changed its state in a way that the profile shows.
-        case connection(of: GrantID, from: GrantState, to: GrantState, reason: GrantReason)
+        case connection(of: Subject, from: GrantState, to: GrantState, reason: GrantReason)
         /// An answer to a refresh grants fewer scopes than before. Both lists are separated by spaces.
-        case lostScopes(of: GrantID, lost: String, granted: String)
+        case lostScopes(of: Subject, lost: String, granted: String)
         /// The refresh token of a grant expires soon.
-        case expiring(of: GrantID, at: Timestamp)
+        case expiring(of: Subject, at: Timestamp)
         /// A refresh token of a session was presented after its successor was used, so the session has ended.
         case sessionReused(SessionID)
         /// The user was deleted.
         case userDeleted
 
-        /// The grant that the notice is about, if any.
-        package var grant: GrantID? {
+        /// What the notice is about, if it is about a grant.
+        package var subject: Subject? {
             switch self {
-            case .connection(let grant, _, _, _), .lostScopes(let grant, _, _), .expiring(let grant, _): grant
+            case .connection(let subject, _, _, _), .lostScopes(let subject, _, _), .expiring(let subject, _): subject
             case .sessionReused, .userDeleted: nil
             }
         }

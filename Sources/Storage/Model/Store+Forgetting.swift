@@ -46,7 +46,9 @@ extension Store {
                 guard !isDryRun else { return grant }
                 var (emptied, stranger) = (grant, user)
                 let event = emptied.forget(at: now)
-                stranger.forget()
+                // Another connection still shows who the user is.
+                let others = try transaction.grants(ofUser: user.id).filter { $0.id != id }
+                if others.allSatisfy({ $0.isForgotten }) { stranger.forget() }
                 // An old export must not bring the account back.
                 try transaction.rememberRefreshToken(of: grant, at: now)
                 try transaction.update(emptied)

@@ -4,13 +4,21 @@ package import Base
 package struct UserStanding: Sendable {
     /// `true` if the user was deleted, and the tombstone is still stored.
     package var isDeleted = false
-    /// The grant, unless the user was deleted.
-    package var grant: Grant?
+    /// The grants, unless the user was deleted.
+    package var grants: [Grant] = []
     /// When the user disconnected while there was no grant, if that was lately.
     package var disconnectedAt: Timestamp?
 
     /// A user about whom nothing is stored.
     package init() {}
+
+    package func grant(of connection: ConnectionID) -> Grant? { grants.first { $0.connection == connection } }
+
+    /// Takes over a grant that was added or changed.
+    package mutating func set(_ grant: Grant) {
+        grants.removeAll { $0.id == grant.id }
+        grants.append(grant)
+    }
 }
 
 /// The standings of several users.
@@ -28,7 +36,7 @@ package struct UserStandings: Sendable {
     }
 }
 
-/// A grant of a user without one, and the beginning of its history.
+/// A grant of a connection that is new, and the beginning of its history.
 package struct NewGrant: Sendable {
     package let grant: Grant
     package let events: [GrantEvent]

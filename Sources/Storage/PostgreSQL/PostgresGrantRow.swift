@@ -6,14 +6,14 @@ enum PostgresGrantRow {
     static let source = "refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id"
 
     private static let key = ["id"]
-    private static let fixed = ["user_id", "created_at"]
+    private static let fixed = ["user_id", "connection", "created_at"]
     /// The columns that the statement for a refresh omits if none of them changes, which
     /// ``keepsSeldomChanged(_:from:)`` decides.
     private static let seldomChanged = [
         "client_id", "google_user_id", "email", "name", "email_is_verified", "scope", "state", "refresh_expires_at",
         "refresh_consented_at", "expiry_noticed", "refresh_key", "refresh_prefix_mark", "refresh_digest_mark",
         "access_key", "access_type", "refresh_token", "suspected_since", "quick_refreshes", "answer_lost_at",
-        "rotation_claims", "former_tokens_until",
+        "rotation_claims", "former_tokens_until", "labels",
     ]
     /// All others: every update writes them.
     private static let oftenChanged = grants.without(key + fixed + seldomChanged).columns.map(\.name)
@@ -118,7 +118,10 @@ enum PostgresGrantRow {
 
     /// Adds the statements that store `whole` and `refreshed`, the latter without the columns of `seldomChanged`.
     static func addUpdates(whole: [Grant], refreshed: [Grant], to batch: inout StatementBatch) {
-        if !whole.isEmpty { batch.add(SQLStatement(updateWhole, changing.arrays(of: whole))) }
+        // A grant that has left its account comes before the one that takes it: a unique index checks row by row.
+        for part in [whole.filter { $0.owner.googleUserID == nil }, whole.filter { $0.owner.googleUserID != nil }] {
+            if !part.isEmpty { batch.add(SQLStatement(updateWhole, changing.arrays(of: part))) }
+        }
         if !refreshed.isEmpty { batch.add(SQLStatement(updateRefreshed, self.refreshed.arrays(of: refreshed))) }
         let all = whole + refreshed
         if !all.isEmpty { batch.add(SQLStatement(updateSchedule, schedule.arrays(of: all))) }

@@ -53,7 +53,7 @@ extension PostgresTransaction {
             }
             for grant in try results[1].rows(Grant.read) {
                 stored[grant.id] = grant
-                standings[grant.userID].grant = grant
+                standings[grant.userID].set(grant)
             }
             return standings
         }
@@ -71,7 +71,8 @@ extension PostgresTransaction {
             writes.count(grant.state, by: 1)
             writes.firstEvents += addition.events
             for event in addition.events {
-                if let content = Notice.content(for: event) { notify(content, ofUser: grant.userID, at: event.at) }
+                guard let content = Notice.content(for: event, of: grant) else { continue }
+                notify(content, ofUser: grant.userID, at: event.at)
             }
         }
     }

@@ -149,11 +149,14 @@ final class PostgresTransaction: SQLTransaction {
 
     func grant(_ id: GrantID) throws -> Grant? { try current(id) }
 
-    func grant(ofUser userID: String) throws -> Grant? {
+    func grant(ofUser userID: String, connection: ConnectionID) throws -> Grant? {
         // By bytes, as the database does: é can be one character or two.
-        let changed = writes.grants.values.first { $0.userID.utf8.elementsEqual(userID.utf8) }
+        let changed = writes.grants.values.first {
+            $0.connection == connection && $0.userID.utf8.elementsEqual(userID.utf8)
+        }
         if let changed { return changed }
-        return try grants(SQLStatement(Self.grantQueries.ofUser, .text(userID))).first
+        let query = SQLStatement(Self.grantQueries.ofConnection, .text(userID), .text(connection.description))
+        return try grants(query).first
     }
 
     func insert(_ grant: Grant) throws {
@@ -162,7 +165,12 @@ final class PostgresTransaction: SQLTransaction {
             [SQLStatement(.insertUser, User.table.values(of: user))] + PostgresGrantRow.insert(grant)
         )
         guard changed[1] == 1 else {
-            throw StoreError(.conflict, "The user has a grant already or was deleted, or the grant's id is taken.")
+            throw StoreError(
+                .conflict,
+                """
+                The user has a grant with this connection or account already or was deleted, or the grant's id is taken.
+                """
+            )
         }
         stored[grant.id] = grant
         writes.count(grant.state, by: 1)
@@ -183,7 +191,7 @@ final class PostgresTransaction: SQLTransaction {
             throw StoreError(.conflict, "There is no grant \(event.grant) to record an event of.")
         }
         writes.events.append(event)
-        if let content = Notice.content(for: event) { notify(content, ofUser: grant.userID, at: event.at) }
+        if let content = Notice.content(for: event, of: grant) { notify(content, ofUser: grant.userID, at: event.at) }
     }
 
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) {

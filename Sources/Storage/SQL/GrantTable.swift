@@ -8,7 +8,8 @@ extension Grant {
         "grants",
         [
             .init("id", .integer, "PRIMARY KEY CHECK (id >= 0)") { .integer($0.id.rawValue) },
-            .init("user_id", .text, "NOT NULL UNIQUE") { .text($0.userID) },
+            .init("user_id", .text, "NOT NULL") { .text($0.userID) },
+            .init("connection", .text, "NOT NULL") { .text($0.connection.description) },
             .init("created_at", .integer, "NOT NULL") { .time($0.createdAt) },
             .init("client_id", .text, "NOT NULL") { .text($0.clientID) },
             .init("google_user_id", .text) { .text($0.owner.googleUserID) },
@@ -54,11 +55,13 @@ extension Grant {
                 .bytes($0.rotationClaims.isEmpty ? nil : $0.rotationClaims.flatMap { [UInt8](bigEndian: $0) })
             },
             .init("issued_tokens", .bytes) { .bytes($0.issuedTokens.bytes) },
+            .init("labels", .text) { .text($0.labels.stored) },
         ]
     )
 
     /// The constraints of the table that name several columns.
     static let constraints = """
+        UNIQUE (user_id, connection),
         CHECK ((refresh_token IS NULL) = (refresh_key IS NULL)),
         CHECK (refresh_token IS NOT NULL OR refresh_expires_at IS NULL),
         CHECK (refresh_token IS NOT NULL OR refresh_consented_at IS NULL),
@@ -85,6 +88,7 @@ extension Grant {
 /// A text that is the same in row after row is built once. It is in the module of the stores: for another module Swift
 /// does not specialise it, which costs three times the instructions.
 struct GrantRowReader {
+    private var connection = ConnectionID.default
     private var clientID = ""
     private var scope = ""
     private var state = ("", GrantState?.none)
@@ -94,6 +98,7 @@ struct GrantRowReader {
     mutating func read(_ row: inout some SQLRow) throws(StoreError) -> Grant {
         let id = GrantID(rawValue: row.integer())
         let userID = row.text()
+        readConnection(&row)
         let createdAt = row.time()
         clientID = row.text(like: clientID) ?? ""
         let owner = Grant.Owner(
@@ -149,6 +154,7 @@ struct GrantRowReader {
         return Grant(
             id: id,
             userID: userID,
+            connection: connection,
             createdAt: createdAt,
             clientID: clientID,
             owner: owner,
@@ -171,9 +177,15 @@ struct GrantRowReader {
             answerLostAt: answerLostAt,
             rotationClaims: rotationClaims(row.optionalBlob() ?? []),
             issuedTokens: IssuedTokens(bytes: row.optionalBlob()),
+            labels: ConnectionLabels(stored: row.optionalText()),
             formerTokensUntil: formerTokensUntil,
             lease: lease(&row)
         )
+    }
+
+    private mutating func readConnection(_ row: inout some SQLRow) {
+        let text = row.text(like: connection.description) ?? ""
+        if text != connection.description { connection = ConnectionID(stored: text) }
     }
 
     private mutating func readState(_ row: inout some SQLRow, of id: GrantID) throws(StoreError) -> GrantState {
@@ -231,6 +243,7 @@ extension Grant {
             && refreshToken?.sealed == former.refreshToken?.sealed
             && accessToken?.type == former.accessToken?.type
             && rotationClaims == former.rotationClaims
+            && labels == former.labels
     }
 
     /// `true` if, of the remaining columns, only those change that each refresh changes.

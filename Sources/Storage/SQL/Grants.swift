@@ -7,6 +7,7 @@ struct GrantQueries: Sendable {
     let source: String
 
     let byID: SQLQuery
+    let ofConnection: SQLQuery
     let ofUser: SQLQuery
     let page: SQLQuery
     let pageOfState: SQLQuery
@@ -16,7 +17,7 @@ struct GrantQueries: Sendable {
     let ofEmail: SQLQuery
     let byPrefixMark: SQLQuery
     let byDigestMark: SQLQuery
-    /// Gives the grant of the user `$1` to the user `$2`.
+    /// Gives the grants of the user `$1` to the user `$2`.
     let move: SQLQuery
 
     /// `lock` is the end of a statement that keeps the grants as they are, and `increment` the assignment that every
@@ -30,7 +31,8 @@ struct GrantQueries: Sendable {
         let isOfUser = "reason <> '\(GrantReason.userDeleted)'"
         let hasToken = "refresh_token IS NOT NULL"
         byID = select("grant by id", "id = $1")
-        ofUser = select("grant of user", "user_id = $1")
+        ofConnection = select("grant of a connection", "user_id = $1 AND connection = $2")
+        ofUser = select("grants of a user", "user_id = $1 ORDER BY id")
         page = select("page of grants", "id > $1 ORDER BY id LIMIT $2")
         pageOfState = select("page of grants in a state", "id > $1 AND state = $3 ORDER BY id LIMIT $2")
         ofAccount = select("grants of a Google account", "google_user_id = $1 AND \(isOfUser) ORDER BY id")
@@ -63,7 +65,7 @@ struct GrantQueries: Sendable {
         byPrefixMark = select("grants by prefix mark", "refresh_prefix_mark = $1 AND \(isOfUser) ORDER BY id")
         byDigestMark = select("grants by digest mark", "refresh_digest_mark = $1 AND \(isOfUser) ORDER BY id")
         move = SQLQuery(
-            "move grant",
+            "move grants",
             sql: "UPDATE refresh_worker.grants SET user_id = $2\(increment) WHERE user_id = $1"
         )
     }
@@ -79,6 +81,14 @@ extension SQLQuery {
                 AND google_user_id IS NULL AND issued_tokens IS NOT NULL
             UNION ALL
             SELECT issued_tokens FROM refresh_worker.grants WHERE former_tokens_until > $3
+            """
+    )
+
+    static let namedConnection = SQLQuery(
+        "named connection",
+        sql: """
+            SELECT 1 FROM refresh_worker.grants /* INDEXED BY grants_by_connection */
+            WHERE connection <> 'default' LIMIT 1
             """
     )
 
@@ -101,8 +111,18 @@ extension SQLStore {
         try await first(SQLStatement(Self.grantQueries.byID, .integer(id.rawValue)), Grant.read)
     }
 
-    package func grant(ofUser userID: String) async throws -> Grant? {
-        try await first(SQLStatement(Self.grantQueries.ofUser, .text(userID)), Grant.read)
+    package func grant(ofUser userID: String, connection: ConnectionID) async throws -> Grant? {
+        let query = SQLStatement(Self.grantQueries.ofConnection, .text(userID), .text(connection.description))
+        return try await first(query, Grant.read)
+    }
+
+    package func grants(ofUser userID: String) async throws -> [Grant] {
+        let grants = try await rows(SQLStatement(Self.grantQueries.ofUser, .text(userID)), by: .single, Grant.read)
+        return grants.sortedByConnection
+    }
+
+    package var hasNamedConnections: Bool {
+        get async throws { try await first(SQLStatement(.namedConnection)) { _ in true } ?? false }
     }
 
     package func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant] {
@@ -130,6 +150,10 @@ extension SQLStore {
 }
 
 extension SQLTransaction {
+    func grants(ofUser userID: String) throws -> [Grant] {
+        try grants(SQLStatement(Self.grantQueries.ofUser, .text(userID))).sortedByConnection
+    }
+
     func grants(sharingAccountWith grant: Grant) throws -> [Grant] {
         let values: [SQLValue] = [.text(grant.owner.googleUserID), .integer(grant.id.rawValue)]
         var found: [Grant] = []
@@ -156,6 +180,16 @@ extension SQLTransaction {
     func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) throws -> [IssuedTokens] {
         try rows(SQLStatement(.issuedTokens, .text(owner.googleUserID), .text(owner.email), .time(now))) { row in
             IssuedTokens(bytes: row.optionalBlob())
+        }
+    }
+}
+
+extension [Grant] {
+    /// The grants of one user: the default connection first, then in the order in which they were added.
+    var sortedByConnection: [Grant] {
+        sorted { left, right in
+            if left.connection.isDefault != right.connection.isDefault { return left.connection.isDefault }
+            return (left.createdAt, left.connection) < (right.createdAt, right.connection)
         }
     }
 }

@@ -11,6 +11,8 @@ extension Notice {
             .init("at", .integer, "NOT NULL"),
             .init("kind", .text, "NOT NULL"),
             .init("grant_id", .integer),
+            .init("connection", .text),
+            .init("labels", .text),
             .init("from_state", .text),
             .init("to_state", .text),
             .init("reason", .text),
@@ -47,26 +49,37 @@ extension Notice {
     }
 }
 
+extension Notice.Subject {
+    /// Reads the columns of a subject, and returns `nil` if the notice is about no grant.
+    fileprivate init?(_ row: inout some SQLRow) {
+        let grant = row.optionalInteger()
+        let connection = row.optionalText()
+        let labels = ConnectionLabels(stored: row.optionalText())
+        guard let grant, let connection else { return nil }
+        self.init(grant: GrantID(rawValue: grant), connection: ConnectionID(stored: connection), labels: labels)
+    }
+}
+
 extension Notice.Content {
     /// Reads the columns of a content, and returns `nil` if they are damaged.
     fileprivate init?(_ row: inout some SQLRow) {
         let kind = row.text()
-        let grant = row.optionalInteger().map(GrantID.init(rawValue:))
+        let subject = Notice.Subject(&row)
         let from = row.optionalText().flatMap(GrantState.init(rawValue:))
         let to = row.optionalText().flatMap(GrantState.init(rawValue:))
         let (reason, lost, granted) = (row.optionalText(), row.optionalText(), row.optionalText())
         let session = row.optionalText().flatMap { SessionID(text: $0) }
         let end = row.timestamp()
-        switch (kind, grant, session) {
-        case ("connection", let grant?, _):
+        switch (kind, subject, session) {
+        case ("connection", let subject?, _):
             guard let from, let to, let reason else { return nil }
-            self = .connection(of: grant, from: from, to: to, reason: GrantReason(rawValue: reason))
-        case ("lost_scopes", let grant?, _):
+            self = .connection(of: subject, from: from, to: to, reason: GrantReason(rawValue: reason))
+        case ("lost_scopes", let subject?, _):
             guard let lost, let granted else { return nil }
-            self = .lostScopes(of: grant, lost: lost, granted: granted)
-        case ("expiring", let grant?, _):
+            self = .lostScopes(of: subject, lost: lost, granted: granted)
+        case ("expiring", let subject?, _):
             guard let end else { return nil }
-            self = .expiring(of: grant, at: end)
+            self = .expiring(of: subject, at: end)
         case ("session_reused", _, let session?): self = .sessionReused(session)
         case ("user_deleted", _, _): self = .userDeleted
         default: return nil
@@ -87,7 +100,13 @@ extension Notice.Content {
             (kind, texts) = ("session_reused", [nil, nil, nil, nil, nil, session.description])
         case .userDeleted: (kind, texts) = ("user_deleted", [nil, nil, nil, nil, nil, nil])
         }
-        return [.text(kind), .integer(grant?.rawValue)] + texts.map { .text($0) } + [.time(end)]
+        let columns: [SQLValue] = [
+            .text(kind),
+            .integer(subject?.grant.rawValue),
+            .text(subject?.connection.description),
+            .text(subject?.labels.stored),
+        ]
+        return columns + texts.map { .text($0) } + [.time(end)]
     }
 }
 

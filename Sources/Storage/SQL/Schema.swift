@@ -123,7 +123,14 @@ struct SchemaStep: Sendable {
                 hasRowNumbers: true
             ),
             index("grants_by_use", "grants (used_on)", where: "state IN (\(GrantState.connectedList))"),
-            index("grants_by_account", "grants (google_user_id)", where: "google_user_id IS NOT NULL"),
+            // Two connections of one user never share an account, because a revocation ends both.
+            index(
+                "grants_by_account",
+                "grants (google_user_id, user_id)",
+                unique: true,
+                where: "google_user_id IS NOT NULL"
+            ),
+            index("grants_by_connection", "grants (connection)", where: "connection <> 'default'"),
             index("grants_by_email", "grants (lower(email))", where: "email IS NOT NULL"),
             index("grants_by_ending", "grants (refresh_expires_at)", where: "refresh_expires_at IS NOT NULL"),
             index("grants_by_prefix_mark", "grants (refresh_prefix_mark)", where: "refresh_prefix_mark IS NOT NULL"),

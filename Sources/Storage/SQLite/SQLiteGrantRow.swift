@@ -28,7 +28,7 @@ enum SQLiteGrantRow {
         fileprivate var columns: Table<Grant> { SQLiteGrantRow.parts[rawValue] }
     }
 
-    private static let fixed = ["id", "user_id", "created_at"]
+    private static let fixed = ["id", "user_id", "connection", "created_at"]
     /// Columns of the other indexes, and columns that seldom change: written only if one of them changes, which
     /// ``Grant/keepsSeldomChangedColumns(of:)`` decides.
     private static let indexed = [

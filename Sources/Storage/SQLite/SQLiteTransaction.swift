@@ -37,8 +37,9 @@ final class SQLiteTransaction: SQLTransaction {
 
     func grant(_ id: GrantID) throws -> Grant? { try stored(id) }
 
-    func grant(ofUser userID: String) throws -> Grant? {
-        guard let grant = try grants(SQLStatement(Self.grantQueries.ofUser, .text(userID))).first else { return nil }
+    func grant(ofUser userID: String, connection: ConnectionID) throws -> Grant? {
+        let query = SQLStatement(Self.grantQueries.ofConnection, .text(userID), .text(connection.description))
+        guard let grant = try grants(query).first else { return nil }
         grants[grant.id] = grant
         return grant
     }
@@ -122,9 +123,8 @@ final class SQLiteTransaction: SQLTransaction {
             SQLStatement(Self.insertEvent, GrantEvent.added.values(of: event)),
             SQLStatement(Self.trimEvents, .integer(event.grant.rawValue)),
         ])
-        guard store.keepsNotices, let content = Notice.content(for: event), let grant = try stored(event.grant) else {
-            return
-        }
+        guard store.keepsNotices, let grant = try stored(event.grant) else { return }
+        guard let content = Notice.content(for: event, of: grant) else { return }
         try notify(content, ofUser: grant.userID, at: event.at)
     }
 

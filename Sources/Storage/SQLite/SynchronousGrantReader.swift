@@ -42,14 +42,21 @@ package final class SynchronousGrantReader: Sendable {
     }
 
     /// Returns the stored grant, or `nil` if there is none, or if it cannot be read without waiting.
-    package func grant(ofUser userID: String) throws(StoreError) -> Grant? {
+    package func grant(ofUser userID: String, connection: ConnectionID) throws(StoreError) -> Grant? {
         for reader in readers {
-            let outcome: Result<Grant?, StoreError>? = reader.connection.withLockIfAvailable { connection in
-                guard let connection else { return .success(nil) }
+            let outcome: Result<Grant?, StoreError>? = reader.connection.withLockIfAvailable { database in
+                guard let database else { return .success(nil) }
                 do throws(StoreError) {
-                    try connection.followLeases()
+                    try database.followLeases()
                     return .success(
-                        try connection.first(SQLiteGrantRow.queries.ofUser, bind: { $0.bind(userID) }, read: Grant.read)
+                        try database.first(
+                            SQLiteGrantRow.queries.ofConnection,
+                            bind: {
+                                $0.bind(userID)
+                                $0.bind(connection.description)
+                            },
+                            read: Grant.read
+                        )
                     )
                 } catch {
                     return .failure(error)

@@ -112,6 +112,8 @@ def routes(authority, nginx):
     phone = Phone(nginx.port, authority, "127.0.0.1")
     operations = public_operations()
     paths = {operation.split()[1] for operation in operations}
+    # The pattern of ids in the proxy matches it too.
+    operations |= {f"{method} /v1/connections/google" for method in ("GET", "DELETE")}
     operations |= {f"HEAD {operation.split()[1]}" for operation in operations if operation.startswith("GET ")}
     for path in sorted(paths):
         for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
@@ -127,6 +129,8 @@ def routes(authority, nginx):
         "/v1/user/me/",
         "/v1/user/me/photo",
         "/v1/user",
+        "/v1/connections/a/b",
+        "/v1/connections/" + "a" * 33,
         "/healthz",
         "/a%2Fb//c/../d",
     ):

@@ -1,4 +1,5 @@
 import Base
+
 @testable import HTTPClient
 
 /// The result of a request in a form that a test can compare.

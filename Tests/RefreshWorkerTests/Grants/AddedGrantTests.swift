@@ -16,7 +16,14 @@ struct AddedGrantTests {
         clientID: String? = nil,
         configured: [String] = ["c1"]
     ) throws(CommandError) -> ImportedGrant {
-        try ImportedGrant.read(Secret(text), forUser: "alice", clientID: clientID, configured: configured, at: now)
+        try ImportedGrant.read(
+            Secret(text),
+            forUser: "alice",
+            connection: .default,
+            clientID: clientID,
+            configured: configured,
+            at: now
+        )
     }
 
     @Test("accepts a refresh token with blanks around it, or JSON")

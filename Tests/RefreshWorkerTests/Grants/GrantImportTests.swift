@@ -95,6 +95,34 @@ struct GrantImportTests {
         #expect(fixture.reports == ["line 1: user 'a' \(end)"])
     }
 
+    @Test("stores each connection of a user that lines name, but no account as two of them")
+    func connections() async throws {
+        let lines = [
+            try line("a", ["google_user_id": "1"]),
+            try line(
+                "a",
+                [
+                    "connection": "work", "refresh_token": "1//w", "google_user_id": "2",
+                    "labels": ["tenant": "acme"] as [String: String],
+                ]
+            ),
+            try line("a", ["connection": "third", "refresh_token": "1//t", "google_user_id": "2"]),
+            try line("b", ["connection": "work", "google_user_id": "2"]),
+        ]
+        let tally = try await fixture.importText(lines.joined(separator: "\n"))
+        #expect(tally == ImportTally(stored: 3, kept: 1))
+        #expect(fixture.reports == ["line 3: user 'a' has this Google account as the connection work: not stored"])
+        let grants = try await fixture.store.grants(ofUser: "a")
+        #expect(grants.map(\.connection.description) == ["default", "work"])
+        #expect(grants.map(\.labels.pairs) == [[:], ["tenant": "acme"]])
+        #expect(try await fixture.store.grants(ofUser: "b").map(\.connection.description) == ["work"])
+        #expect(try fixture.vault.openRefreshToken(of: grants[1])?.reveal() == "1//w")
+        // The account of the default connection, for another one.
+        let text = try line("a", ["connection": "work", "refresh_token": "1//x", "google_user_id": "1"])
+        #expect(try await fixture.importText(text, replace: true) == ImportTally(kept: 1))
+        #expect(try await fixture.store.grants(ofUser: "a") == grants)
+    }
+
     @Test("names the line and the user of a bad record, if the user can be read")
     func namesUsers() async throws {
         let text = #"{"user_id": "a"}"# + "\n" + #"{"refresh_token": "1//a"}"#

@@ -91,6 +91,17 @@ struct GrantRepairTests {
         }
     }
 
+    @Test("say which connections there are if the named one is not", arguments: ["retry", "disconnect"])
+    func unknownConnection(command: String) async throws {
+        try await withGrants { _, context async throws in
+            let failure = await #expect(throws: CommandError.self) {
+                _ = try await context.run(["grants", command, "user 9", "--connection", "work"])
+            }
+            #expect(failure?.exitCode == .unknownUser)
+            #expect(failure?.message == "user 'user 9' has no connection work; there are: default")
+        }
+    }
+
     @Test("set-client moves the grants, and tries those again that were refused as of another client id")
     func setClient() async throws {
         try await withGrants { fixture, context async throws in

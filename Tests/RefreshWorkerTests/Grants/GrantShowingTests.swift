@@ -21,8 +21,8 @@ struct GrantShowingTests {
         try await fixture.importText(try line("a", ["scope": nil, "google_email": nil]))
         let grant = try await fixture.grant("a")
         let names: Set = [
-            "user_id", "state", "reason", "since", "google_email", "scope", "client_id", "expires_at", "due_at",
-            "last_success_at", "attempts", "generation", "grant",
+            "user_id", "connection", "state", "reason", "since", "google_email", "scope", "client_id", "expires_at",
+            "due_at", "last_success_at", "attempts", "generation", "grant",
         ]
         let listed = try #require(try JSONValue.parse(written { grant.write(to: &$0) }.bytes).object)
         #expect(Set(listed.keys) == names)

@@ -194,8 +194,8 @@ private final class ImportSpy: SQLTransaction {
     func wipe() { inner.wipe() }
 
     func grant(_ id: GrantID) throws -> Grant? { try noted("grant") { try inner.grant(id) } }
-    func grant(ofUser userID: String) throws -> Grant? {
-        try noted("grant of user") { try inner.grant(ofUser: userID) }
+    func grant(ofUser userID: String, connection: ConnectionID) throws -> Grant? {
+        try noted("grant of user") { try inner.grant(ofUser: userID, connection: connection) }
     }
     func insert(_ grant: Grant) throws { try noted("insert") { try inner.insert(grant) } }
     func update(_ grant: Grant) throws { try noted("update") { try inner.update(grant) } }

@@ -60,6 +60,7 @@ struct SettingSample: Sendable {
         case .socketMode: SettingSample("0600", seen: "600", with: Self.internalListener)
         case .trustedProxy: SettingSample("10.0.0.1", seen: "1 proxy", with: [.listen: "127.0.0.1:0"])
         case .googleCallsPerMinute: SettingSample("6", seen: "one every 10 s")
+        case .connectionsPerUser: SettingSample("3")
         case .linkByEmail: SettingSample("any")
         case .jwtSecretFile: SettingSample("ROOT/missing", with: [.listen: "127.0.0.1:0"])
         case .appKeys:

@@ -121,6 +121,7 @@ struct StartedWorker {
             let budget = stored("failures", in: dependencies.budgets, as: AddressBudget.self)
             let microseconds = budget.flatMap { stored("interval", in: $0, as: Int64.self) } ?? 0
             return ["one every \(microseconds / 1_000_000) s"]
+        case .connectionsPerUser: return ["\(dependencies.connectionsPerUser)"]
         case .linkByEmail: return [dependencies.emailLinking.rawValue]
         case .sessionGrace: return ["\(dependencies.sessionGrace)"]
         case .acceptFormerRefreshTokensUntil:

@@ -12,6 +12,7 @@ struct SpilledTokensTests {
     private func tokens(of user: String, _ name: String, at now: Timestamp) -> ExchangedTokens {
         ExchangedTokens(
             userID: user,
+            target: .standard,
             clientID: "1-server",
             owner: Grant.Owner(googleUserID: "g-1", email: "jane@gmail.com", name: "Jane \"J\"", emailIsVerified: true),
             scope: "openid gmail",
@@ -102,11 +103,11 @@ struct SpilledTokensTests {
         try await with { fixture, context, vault in
             let now = fixture.time.now
             let store = try fixture.openStore()
-            let id = GrantID(rawValue: 7)
+            let new = NewConnection(id: GrantID(rawValue: 7), userID: "42", connection: .default)
             let owner = Grant.Owner(googleUserID: "g-1", email: "jane@gmail.com")
             let incoming = IncomingTokens(clientID: "1-server", owner: owner)
             _ = try await store.transact {
-                try $0.connect(incoming, as: id, ofUser: "42", changing: nil, by: nil, at: now + .seconds(60))
+                try $0.connect(incoming, as: new, changing: nil, by: nil, at: now + .seconds(60))
             }
             await store.close()
             try await spill([tokens(of: "42", "jane", at: now)], context, vault)

@@ -100,20 +100,20 @@ struct UserCommandTests {
         try await withUser { fixture, context async throws in
             let store = try fixture.openStore()
             let user = try #require(try await store.user("user 1"))
-            let grant = try await store.grant(ofUser: "user 1")
+            let grants = try await store.grants(ofUser: "user 1")
             await store.close()
             let shown = try #require(
-                try JSONValue.parse(written { user.write(with: grant, to: &$0) }.bytes).object
+                try JSONValue.parse(written { user.write(with: grants, to: &$0) }.bytes).object
             )
             #expect(
                 Set(shown.keys) == [
                     "user_id", "email", "email_verified", "name", "picture", "google_user_id", "is_active",
                     "created_at",
-                    "last_login", "deleted_until", "grant",
+                    "last_login", "deleted_until", "grant", "connections",
                 ]
             )
             #expect(shown["grant"]?.object?["state"] == .string("active"))
-            let texts = user.lines(with: grant, at: fixture.time.now) + ["\(shown)"]
+            let texts = user.lines(with: grants, at: fixture.time.now) + ["\(shown)"]
             #expect(texts.allSatisfy { !$0.contains("refresh 1") && !$0.contains("access 1") })
             #expect(texts.contains { $0.hasPrefix("grant ") && $0.contains("active, since") })
             for command in [["users", "list"], ["users", "show", "user 1"]] {

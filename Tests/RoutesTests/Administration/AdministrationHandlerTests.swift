@@ -217,12 +217,17 @@ struct AdministrationHandlerTests {
         let response = try await send("GET", "/v1/grants/u-1")
         let stored = try await grant()
         var line = JSONLine()
-        stored.writeWithWarnings(to: &line, at: fixture.time.now)
+        let now = fixture.time.now
+        stored.writeWithWarnings(to: &line, at: now)
+        #expect(try await send("GET", "/v1/grants/u-1", [("connection", "default")]).text == line.text)
+        line.objects("connections", [stored]) { $0.writeWithWarnings(to: &$1, at: now) }
         #expect(response.text == line.text)
         #expect(response["warnings"]?.array == [.string("no_refresh_token")])
         #expect(response.header("Cache-Control") == "no-store")
         #expect(try await send("GET", "/v1/grants/u-2").error == "404 not_found")
-        #expect(audit == ["admin show allowed", "admin show allowed", "admin show not_found"])
+        #expect(
+            audit == ["admin show allowed", "admin show allowed", "admin show allowed", "admin show not_found"]
+        )
     }
 
     // MARK: Importing

@@ -82,7 +82,8 @@ struct ServiceListTests {
             (
                 file(entry().replacing("}", with: #","scope":["*"]}"#)),
                 """
-                services[0].scope: is not known; there are: name, credential_sha256, users, scopes, operator, manage
+                services[0].scope: is not known; there are: name, credential_sha256, users, scopes, connections, \
+                operator, manage
                 """
             ),
             (

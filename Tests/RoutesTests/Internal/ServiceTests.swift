@@ -8,15 +8,26 @@ import Testing
 @Suite("The permissions of a service")
 struct ServiceTests {
     @Test("two encodings of an accented letter name two users, as in the store")
-    func usersComparedByBytes() {
+    func usersComparedByBytes() throws {
         let service = Service(
             name: "mailer",
             credentialHash: [],
             scopes: .everything,
             users: .only(["caf\u{e9}"])
         )
-        #expect(service.refusal(forUser: "caf\u{e9}", scopes: []) == nil)
-        #expect(service.refusal(forUser: "cafe\u{301}", scopes: []) != nil)
+        let demands = try TokenVendingRequest([])
+        #expect(service.refusal(forUser: "caf\u{e9}", demands: demands) == nil)
+        #expect(service.refusal(forUser: "cafe\u{301}", demands: demands) != nil)
+    }
+
+    @Test("an entry for some connections gets no other of its users")
+    func connections() throws {
+        var service = Service(name: "mailer", credentialHash: [], scopes: .everything, users: .everything)
+        service.connections = .only(["default"])
+        let unnamed = try TokenVendingRequest([])
+        #expect(service.refusal(forUser: "42", demands: unnamed) == nil)
+        let named = try TokenVendingRequest([(name: "connection", value: "work")])
+        #expect(service.refusal(forUser: "42", demands: named) == .forbiddenConnection)
     }
 
     @Test(

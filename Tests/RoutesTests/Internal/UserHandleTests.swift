@@ -1,4 +1,5 @@
 import Crypto
+import Storage
 import Testing
 
 @testable import Routes
@@ -13,25 +14,33 @@ struct UserHandleTests {
     @Test("names one user, always by the same text", arguments: ["42", "a/b c", "caf\u{e9}", "rwh_x"])
     func roundTrip(user: String) throws {
         let handle = try Self.service().handle(of: user)
-        #expect(try Self.service().userID(ofHandle: handle) == user)
+        #expect(try Self.service().user(ofHandle: handle)?.userID == user)
         #expect(try Self.service().handle(of: user) == handle)
         #expect(handle.hasPrefix("rwh_") && handle.isPlainToken)
+    }
+
+    @Test("can name a connection too, and then gives no other")
+    func connection() throws {
+        let work = try #require(ConnectionID("work"))
+        let handle = try Self.service().handle(of: "42", connection: work)
+        #expect(try Self.service().user(ofHandle: handle) == UserHandle(userID: "42", connection: work))
+        #expect(try Self.service().handle(of: "42") != handle)
     }
 
     @Test("belongs to one service and its present credential")
     func revoked() throws {
         let handle = try Self.service().handle(of: "42")
-        #expect(try Self.service("other").userID(ofHandle: handle) == nil)
-        #expect(try Self.service(credential: "rwc_b").userID(ofHandle: handle) == nil)
+        #expect(try Self.service("other").user(ofHandle: handle) == nil)
+        #expect(try Self.service(credential: "rwc_b").user(ofHandle: handle) == nil)
     }
 
     @Test("that was altered names nobody", arguments: ["", "rwh_", "rwh_AAAA", "42", "rwh_!"])
     func foreign(text: String) throws {
-        #expect(try Self.service().userID(ofHandle: text) == nil)
+        #expect(try Self.service().user(ofHandle: text) == nil)
         let handle = try Self.service().handle(of: "42")
-        #expect(try Self.service().userID(ofHandle: handle + "A") == nil)
-        #expect(try Self.service().userID(ofHandle: String(handle.dropLast())) == nil)
-        #expect(try Self.service().userID(ofHandle: handle.replacing("rwh_", with: "RWH_")) == nil)
+        #expect(try Self.service().user(ofHandle: handle + "A") == nil)
+        #expect(try Self.service().user(ofHandle: String(handle.dropLast())) == nil)
+        #expect(try Self.service().user(ofHandle: handle.replacing("rwh_", with: "RWH_")) == nil)
     }
 }
 

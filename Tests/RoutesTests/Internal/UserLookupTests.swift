@@ -172,6 +172,36 @@ struct UserLookupTests {
         #expect(audit == Array(repeating: "jane found \(id)", count: 4) + ["joe forbidden", "joe found \(id)"])
     }
 
+    @Test("shows the connection that a handle names, and lists all of a user whose id is given")
+    func connections() async throws {
+        let work = try #require(ConnectionID("work"))
+        let first = try await fixture.add(user: "u/1")
+        let second = try await fixture.add(user: "u/1", connection: work)
+        let mailer = try #require(fixture.services.service(presenting: VendingFixture.credential))
+        for (named, id) in [(ConnectionID.default, first), (work, second)] {
+            let handle = try mailer.handle(of: "u/1", connection: named)
+            guard case .found(let grant, _, _) = try await lookup([("user", handle)]) else {
+                Issue.record("\(named) was not found")
+                continue
+            }
+            #expect(grant.id == id && grant.connection == named)
+        }
+        let missing = try mailer.handle(of: "u/1", connection: ConnectionID("other"))
+        guard case .unknownUser = try await lookup([("user", missing)]) else {
+            Issue.record("another connection was found")
+            return
+        }
+        for text in ["u/1", try mailer.handle(of: "u/1")] {
+            guard case .list(let grants, _, _) = try await lookup([("user", text)]) else {
+                Issue.record("not all connections were listed")
+                continue
+            }
+            #expect(grants.map(\.id) == [first, second])
+        }
+        let outcomes = ["found \(first)", "found \(second)", "not_found", "listed", "listed"]
+        #expect(audit == outcomes.map { "jane \($0)" })
+    }
+
     @Test("lists the operator's users of an e-mail address that several have")
     func sharedAddress() async throws {
         for user in ["u/1", "u/2", "u/3"] { try await fixture.add(user: user) }

@@ -125,7 +125,7 @@ struct VendingFixture {
         handler = TokenVendingHandler(
             provider: TokenProvider(
                 engine: engine,
-                immediateRead: { [immediateGrants] in immediateGrants.grant(ofUser: $0) }
+                immediateRead: { [immediateGrants] user, _ in immediateGrants.grant(ofUser: user) }
             ),
             services: services,
             appTokens: AppTokens(signer: signer, store: store, time: time),
@@ -144,6 +144,7 @@ struct VendingFixture {
     @discardableResult
     func add(
         user: String = "u/1",
+        connection: ConnectionID = .default,
         scope: String = "openid \(VendingFixture.gmail)",
         accessToken: String? = "stored",
         lifetime: Duration = .seconds(3600),
@@ -161,7 +162,14 @@ struct VendingFixture {
                 expiresAt: time.now + lifetime
             )
         }
-        let (grant, _) = Grant.connected(id: id, userID: user, incoming: incoming, dueAt: time.now, at: time.now)
+        let (grant, _) = Grant.connected(
+            id: id,
+            userID: user,
+            connection: connection,
+            incoming: incoming,
+            dueAt: time.now,
+            at: time.now
+        )
         try await store.transact { try $0.insert(grant) }
         return id
     }

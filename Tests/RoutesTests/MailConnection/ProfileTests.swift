@@ -20,6 +20,7 @@ struct ProfileTests {
             "name": .string(""), "email": .string("jane@example.com"), "created_on": .string("2027-01-15"),
             "created_at": .string("2027-01-15T08:00:00Z"),
             "gmail_account_connected": .bool(false), "gmail_connection": .null,
+            "connections": .array([]),
         ]
         #expect(before.data?.object == fresh)
 

@@ -36,6 +36,7 @@ struct AccountFixture {
         failuresPerMinute: Int = 1000,
         signInsPerMinute: Int = 1000,
         writesPerMinute: Int = 1000,
+        connectionsPerUser: Int = 20,
         emailLinking: EmailLinking = .verified,
         acceptFormerTokensUntil: Timestamp? = nil,
         appTokens: (AppTokens) throws -> AppTokens = { $0 },
@@ -75,6 +76,7 @@ struct AccountFixture {
             googleKeys: KeySetCache(googleKeys, http: try LoginKeys.http.get(), time: time),
             clientIDs: { ["456-second-app.apps.googleusercontent.com", FakeGoogle.clientID] },
             exchanges: exchanges,
+            connectionsPerUser: connectionsPerUser,
             budgets: RequestBudgets(
                 failuresPerMinute: failuresPerMinute,
                 signInsPerMinute: signInsPerMinute,

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Foundation
+import TestSupport
 import Testing
 
 @testable import HTTPClient
@@ -18,7 +19,8 @@ struct NoticeMessageTests {
                     "id": .string("ntc_0000002a_7"), "type": .string("grant.disconnected"),
                     "timestamp": .string("2027-01-15T08:00:00.000Z"),
                     "data": .object([
-                        "user_id": .string("u-1"), "grant_id": .string("0000000000000003"), "connected": .bool(false),
+                        "user_id": .string("u-1"), "grant_id": .string("0000000000000003"),
+                        "connection": .string("default"), "connected": .bool(false),
                         "state": .string("disconnected"), "reason": .string("invalid_grant"),
                         "former_state": .string("active"),
                     ]),
@@ -30,12 +32,12 @@ struct NoticeMessageTests {
     func lostScopes() throws {
         let body = try JSONValue.parse(
             NoticeSample.notice(
-                .lostScopes(of: GrantID(rawValue: 3), lost: "gmail calendar", granted: "openid")
+                .lostScopes(of: NoticeSample.subject, lost: "gmail calendar", granted: "openid")
             ).body
         )
         #expect(body["type"] == .string("grant.scopes_lost"))
         let data: [String: JSONValue] = [
-            "user_id": .string("u-1"), "grant_id": .string("0000000000000003"),
+            "user_id": .string("u-1"), "grant_id": .string("0000000000000003"), "connection": .string("default"),
             "lost_scopes": .array([.string("gmail"), .string("calendar")]),
             "granted_scopes": .array([.string("openid")]),
         ]
@@ -64,7 +66,7 @@ struct NoticeMessageTests {
     func connected() throws {
         let body = try JSONValue.parse(
             NoticeSample.notice(
-                .connection(of: GrantID(rawValue: 3), from: .disconnected, to: .active, reason: .none)
+                .connection(of: NoticeSample.subject, from: .disconnected, to: .active, reason: .none)
             ).body
         )
         #expect(body["type"] == .string("grant.connected"))
@@ -84,7 +86,7 @@ struct NoticeMessageTests {
         let headers = Dictionary(request.pattern.headers) { first, _ in first }
         #expect(headers["webhook-id"] == "ntc_0000002a_7")
         #expect(headers["webhook-timestamp"] == "1800000000")
-        #expect(headers["webhook-signature"] == "v1,G6LspDVLo05G4FU2iBqS/4F9Zt72ByegaXBWmGTRISw=")
+        #expect(headers["webhook-signature"] == "v1,ztOWwffQrNBUzvxdn0Ak9krLkDxy0ut8CH0xP+9MHzQ=")
         #expect(request.body?.reveal() == NoticeSample.notice().body)
     }
 
@@ -98,7 +100,7 @@ struct NoticeMessageTests {
         )
         let signatures = request.pattern.headers.first { $0.0 == "webhook-signature" }?.1.split(separator: " ")
         #expect(signatures?.count == 2)
-        #expect(signatures?.last == "v1,G6LspDVLo05G4FU2iBqS/4F9Zt72ByegaXBWmGTRISw=")
+        #expect(signatures?.last == "v1,ztOWwffQrNBUzvxdn0Ak9krLkDxy0ut8CH0xP+9MHzQ=")
         #expect(signatures?.first != signatures?.last)
     }
 }
@@ -141,10 +143,11 @@ struct NoticeOutcomeTests {
 
 enum NoticeSample {
     static let start = Timestamp(secondsSince1970: 1_800_000_000)
+    static let subject = Notice.Subject(GrantID(rawValue: 3))
 
     static func notice(
         _ content: Notice.Content = .connection(
-            of: GrantID(rawValue: 3),
+            of: NoticeSample.subject,
             from: .active,
             to: .disconnected,
             reason: .invalidGrant

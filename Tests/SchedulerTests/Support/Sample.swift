@@ -45,6 +45,7 @@ enum Sample {
         Grant(
             id: GrantID(rawValue: number),
             userID: "user \(number)",
+            connection: .default,
             createdAt: start,
             clientID: "client",
             owner: Grant.Owner(),

@@ -79,6 +79,47 @@ struct LookupTests {
         #expect(!contents.html.contains("It waits"))
     }
 
+    @Test("is shown with its connection, and with the labels of it that there are")
+    func connection() throws {
+        let work = try #require(ConnectionID("work"))
+        var grant = Example.grant(user: "ada", connection: work)
+        #expect(Self.page(.found(grant, history: [])).contains("Connection work State retrying"))
+        grant.labels = try #require(ConnectionLabels(["tenant": "acme", "feature": "<b>"]))
+        let page = Self.page(.found(grant, history: []))
+        #expect(page.contains("Connection work Labels feature=&lt;b&gt; tenant=acme"))
+        #expect(Self.page(.found(Example.grant(user: "ada"), history: [])).contains("Connection default State"))
+    }
+
+    @Test("has a column for connections in a list with one that is not the default one")
+    func connectionColumn() throws {
+        let work = try #require(ConnectionID("work"))
+        let grants = [Example.grant(user: "ada"), Example.grant(user: "ada", connection: work)]
+        var contents = Example.quiet()
+        contents.lookup = .list(grants, filter: GrantFilter(), next: nil)
+        #expect(contents.html.contains(#"data-label="Connection"><code>default</code>"#))
+        #expect(contents.html.contains(#"data-label="Connection"><code>work</code>"#))
+        contents.lookup = .list([grants[0]], filter: GrantFilter(), next: nil)
+        #expect(!contents.html.contains("Connection"))
+    }
+
+    @Test("has a caption in a list without a filter that says whose grants it has")
+    func captions() throws {
+        let grants = [Example.grant(user: "ada"), Example.grant(user: "bob")]
+        #expect(Self.page(.list(grants, filter: nil, next: nil)).contains("Several users have this e-mail address."))
+        let own = [grants[0], Example.grant(user: "ada", connection: try #require(ConnectionID("work")))]
+        #expect(Self.page(.list(own, filter: nil, next: nil)).contains("The connections of the user."))
+    }
+
+    @Test("keeps the label that a list is limited to, for the next page too")
+    func labelFilter() throws {
+        let label = try #require(GrantFilter.Label(#"tenant="acme"=x"#))
+        var contents = Example.quiet()
+        contents.lookup = .list([], filter: GrantFilter(label: label), next: "0123456789abcdef")
+        let form = try #require(contents.html.firstMatch(of: /<form action="grants".*?<\/form>/)?.0)
+        #expect(form.contains(#"name="label" type="text" value="tenant=&quot;acme&quot;=x""#))
+        #expect(form.contains(#"name="after" value="0123456789abcdef""#))
+    }
+
     @Test("may be unknown")
     func unknown() {
         #expect(Self.page(.unknownUser("ada")).contains("No grant of the user ada is stored."))

@@ -91,7 +91,7 @@ extension OptionSpecification {
         case .toggle: nil
         case .choice(let choices, _): .choices(choices)
         case .file, .database: .file
-        case .seconds, .span, .number, .clientID, .user, .email, .endpoint, .text: .other
+        case .seconds, .span, .number, .clientID, .user, .email, .connection, .label, .endpoint, .text: .other
         }
     }
 }

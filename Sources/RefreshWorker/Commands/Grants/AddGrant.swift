@@ -28,6 +28,7 @@ extension Command {
                 .clientID,
                 "the client id that the token was issued to; needed when several are configured"
             ),
+            .connection,
             .json,
         ],
         settings: [.config, .database, .keyFile, .logLevel],
@@ -56,6 +57,7 @@ extension Command {
             added = try ImportedGrant.read(
                 input,
                 forUser: user,
+                connection: arguments.connection,
                 clientID: arguments["client-id"],
                 configured: context.configuration.clientIDs,
                 at: context.time.now
@@ -73,7 +75,10 @@ extension Command {
             refreshesAtOnce: true
         )
         let (outcome, stored) = try await WorkerHeartbeat(of: context, in: store, vault: vault).reporting {
-            (try await writer.store([added]), try await store.grant(ofUser: user))
+            (
+                try await writer.store([added]),
+                try await store.grant(ofUser: user, connection: added.connection)
+            )
         }
         let verb: String
         switch outcome.first {
@@ -81,6 +86,8 @@ extension Command {
             throw CommandError(.userMustAct, "\(DisplayedText(user)) \(GrantImport.endedGrant)")
         case .refused:
             throw CommandError(.userMustAct, "\(DisplayedText(user)) was deleted and is not restored")
+        case .accountConnected(let other):
+            throw CommandError(.badData, "\(DisplayedText(user)) \(GrantImport.connectedAccount(other))")
         case .replaced: verb = "replaced"
         case .kept: verb = "kept"
         case .stored, nil: verb = "added"
@@ -99,6 +106,7 @@ extension ImportedGrant {
     static func read(
         _ input: Secret,
         forUser user: String,
+        connection: ConnectionID,
         clientID: String?,
         configured clientIDs: [String],
         at now: Timestamp
@@ -108,12 +116,15 @@ extension ImportedGrant {
         let allowedClientIDs = if let clientID { [clientID] } else { clientIDs }
         var grant: ImportedGrant
         if text.utf8.first == UInt8(ascii: "{") {
-            grant = try readJSON(text, user: user, clientIDs: allowedClientIDs, at: now)
+            grant = try readJSON(text, user: user, connection: connection, clientIDs: allowedClientIDs, at: now)
         } else {
-            grant = try readToken(text, user: user, clientIDs: allowedClientIDs)
+            grant = try readToken(text, user: user, connection: connection, clientIDs: allowedClientIDs)
         }
         guard grant.userID.utf8.elementsEqual(user.utf8) else {
             throw CommandError(.badData, "user_id in the JSON names another user than the command line")
+        }
+        guard connection.isDefault || grant.connection == connection else {
+            throw CommandError(.badData, "connection in the JSON names another one than the command line")
         }
         if let clientID { grant.clientID = clientID }
         return grant
@@ -122,12 +133,19 @@ extension ImportedGrant {
     private static func readJSON(
         _ text: String,
         user: String,
+        connection: ConnectionID,
         clientIDs: [String],
         at now: Timestamp
     ) throws(CommandError) -> ImportedGrant {
         let record = RecordSplitter.Record(line: 1, content: .text(Array(text.utf8)))
         do throws(InputError) {
-            return try ImportedGrant(reading: record, clientIDs: clientIDs, userID: user, at: now)
+            return try ImportedGrant(
+                reading: record,
+                clientIDs: clientIDs,
+                userID: user,
+                connection: connection,
+                at: now
+            )
         } catch {
             throw CommandError(.badData, "the input is not a grant: \(error.message)")
         }
@@ -136,6 +154,7 @@ extension ImportedGrant {
     private static func readToken(
         _ text: String,
         user: String,
+        connection: ConnectionID,
         clientIDs: [String]
     ) throws(CommandError) -> ImportedGrant {
         guard Token.isWellFormed(text) else {
@@ -154,7 +173,12 @@ extension ImportedGrant {
                 "\(clientIDs.isEmpty ? "no" : "more than one") client id is configured: give --client-id"
             )
         }
-        return ImportedGrant(userID: user, clientID: clientIDs[0], refreshToken: Secret(text))
+        return ImportedGrant(
+            userID: user,
+            connection: connection,
+            clientID: clientIDs[0],
+            refreshToken: Secret(text)
+        )
     }
 }
 

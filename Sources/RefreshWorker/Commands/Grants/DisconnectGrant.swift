@@ -1,6 +1,5 @@
 import Base
 import Records
-import Scheduler
 import Storage
 
 extension Command {
@@ -18,7 +17,7 @@ extension Command {
             worker revokes the grant later.
             """,
         operands: [.user("the user whose grant to end")],
-        options: [.dryRun, .yes, .json],
+        options: [.connection, .dryRun, .yes, .json],
         settings: [
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .caFile, .logLevel,
         ],
@@ -28,30 +27,45 @@ extension Command {
         ],
         exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
     ) { arguments, context, output in
-        let user = arguments.operand
+        let (user, connection) = (arguments.operand, arguments.connection)
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
-        let missing = CommandError(VendingError.unknownUser, ofUser: user)
         @Sendable func plan(_ ending: GrantDisconnection) -> String {
-            "end the grant of user \(DisplayedText(user)) here\(ending.plannedEnd.planClause)"
+            "end the grant of user \(DisplayedText(user))\(connection.clause) here\(ending.plannedEnd.planClause)"
+        }
+        func write(_ end: RevocationEnd, to line: inout JSONLine) {
+            end.write(to: &line, ofUser: user)
+            line.field("connection", connection.description)
         }
         let change = try await IrreversibleChange(of: user, given: arguments, by: context.time)
-            .make(in: store, missing: missing, plan: plan) {
-                try GrantDisconnection.end(grantOfUser: user, in: $0, at: now)
+            .make(in: store, of: connection, plan: plan) { transaction in
+                guard
+                    let ending = try GrantDisconnection.end(
+                        grantOfUser: user,
+                        connection: connection,
+                        in: transaction,
+                        at: now
+                    )
+                else {
+                    // Those of a deleted user count as gone.
+                    let grants = try transaction.grants(ofUser: user).filter { $0.reason != .userDeleted }
+                    throw CommandError(noGrantOf: user, connection: connection, among: grants)
+                }
+                return ending
             }
         let outcome = change.outcome
         guard change.isStored else {
-            output.answer("would \(plan(outcome))") { outcome.plannedEnd.write(to: &$0, ofUser: user) }
+            output.answer("would \(plan(outcome))") { write(outcome.plannedEnd, to: &$0) }
             return .success
         }
         let revocation = try await PromptRevocation.run(
-            ofGrantOf: user,
-            isShared: outcome.isShared,
+            of: [outcome],
             in: store,
             by: context
         )
         let end = revocation.end
-        output.answer("disconnected \(DisplayedText(user)) here\(end.clause)") { end.write(to: &$0, ofUser: user) }
+        let text = "disconnected \(DisplayedText(user))\(connection.clause) here\(end.clause)"
+        output.answer(text) { write(end, to: &$0) }
         return revocation.exitCode
     }
 }

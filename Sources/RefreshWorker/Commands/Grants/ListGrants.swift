@@ -27,6 +27,7 @@ extension Command {
             ),
             .client("only grants of this client id"),
             .email("grants of users or Google accounts"),
+            OptionSpecification("label", .label, "only connections with this label, such as tenant=acme"),
             OptionSpecification("since", .span, "only grants that came into their state in this time, such as 24h"),
             .toggle("expired", "only connected grants without a valid access token"),
             .toggle("unreadable", "only grants with a token that the key ring does not open, because a key is lost"),
@@ -56,7 +57,8 @@ extension Command {
             reason: arguments["reason"].map { GrantReason(rawValue: $0) },
             clientID: arguments["client"],
             isExpired: arguments.has("expired"),
-            since: try arguments.instant("since", before: context.time.now)
+            since: try arguments.instant("since", before: context.time.now),
+            label: arguments["label"].flatMap { GrantFilter.Label($0) }
         )
         let email = arguments["email"]
         let vault = arguments.has("unreadable") ? try context.openVault() : nil
@@ -68,7 +70,8 @@ extension Command {
         let time = context.time
         let limit = arguments["limit"].flatMap { Int($0) }
         let count = try await context.withExistingStore(for: .reading) { store in
-            var list = Listing(GrantColumns.all, limit: limit, json: output.isJSON ? { $0.write(to: &$1) } : nil)
+            let columns = try await store.hasNamedConnections ? GrantColumns.withConnections : GrantColumns.all
+            var list = Listing(columns, limit: limit, json: output.isJSON ? { $0.write(to: &$1) } : nil)
             guard let order = arguments["sort"].flatMap({ SortedGrants.Order(rawValue: $0) }) else {
                 for try await page in GrantPages(store: store, state: filter.state, email: email) {
                     let now = time.now

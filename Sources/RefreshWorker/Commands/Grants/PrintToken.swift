@@ -22,6 +22,7 @@ extension Command {
             """,
         operands: [.user("the user whose token is wanted")],
         options: [
+            .connection,
             OptionSpecification(
                 "min-ttl",
                 .seconds(0...86_400),
@@ -37,7 +38,7 @@ extension Command {
         ],
         exitCodes: .ofDatabase(.unknownUser, .peerUnreachable, .userMustAct, .interrupted, .terminated)
     ) { arguments, context, output in
-        let user = arguments.operand
+        let (user, connection) = (arguments.operand, arguments.connection)
         let minimumLife = arguments.seconds("min-ttl")
         let vault = try context.openVault()
         let store = try await context.openExistingStore(for: .changing)
@@ -55,13 +56,17 @@ extension Command {
         let stopDeadline = min(context.configuration.stopDeadline, Pass.maximumStop)
         let end = await work.untilSignal(stoppingWithin: stopDeadline) {
             try await heartbeat.report()
+            guard let grant = try await store.grant(ofUser: user, connection: connection) else {
+                let grants = try await store.grants(ofUser: user)
+                throw CommandError(noGrantOf: user, connection: connection, among: grants)
+            }
             do {
-                return try await engine.freshToken(of: user, minimumLife: minimumLife)
+                return try await engine.freshToken(of: grant.id, minimumLife: minimumLife)
             } catch {
                 guard !vault.ring.missingKeys.isEmpty else { throw error }
                 // A second report finds out whether another worker has the unknown key.
                 try await heartbeat.report()
-                return try await engine.freshToken(of: user, minimumLife: minimumLife)
+                return try await engine.freshToken(of: grant.id, minimumLife: minimumLife)
             }
         }
         await heartbeat.leave()

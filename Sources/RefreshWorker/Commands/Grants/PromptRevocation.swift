@@ -3,19 +3,19 @@ import Records
 import Scheduler
 import Storage
 
-/// The revocation of a grant that a command has ended here, in the same way as a running worker would revoke it.
+/// The revocation of grants that a command has ended here, in the same way as a running worker would revoke them.
 struct PromptRevocation {
     let end: RevocationEnd
     let exitCode: ExitCode
 
-    /// Revokes the grant at Google unless it is shared, and closes the store.
+    /// Revokes at Google the grants that are not shared, and closes the store.
     static func run(
-        ofGrantOf user: String,
-        isShared: Bool,
+        of ends: [GrantDisconnection],
         in store: any Store,
         by context: CommandContext
     ) async throws -> PromptRevocation {
-        guard !isShared else {
+        let revoked = ends.filter { !$0.isShared }.map(\.grant.id)
+        guard !revoked.isEmpty else {
             await store.close()
             return PromptRevocation(end: .shared, exitCode: .success)
         }
@@ -24,7 +24,12 @@ struct PromptRevocation {
         let work = try CommandEngine(context, store: store, vault: vault, http: http)
         // A revocation does not return a token and can be repeated, so its answer is not awaited after a signal.
         let outcome = await work.untilSignal(stoppingWithin: .zero) {
-            try await work.engine.revokeNow(grantOf: user)
+            var isDone = true
+            for id in revoked {
+                let isRevoked = try await work.engine.revokeNow(id)
+                isDone = isDone && isRevoked
+            }
+            return isDone
         }
         await store.close()
         http.shutDown()

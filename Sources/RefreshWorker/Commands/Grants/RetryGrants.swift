@@ -1,6 +1,5 @@
 import Base
 import Records
-import Scheduler
 import Storage
 
 extension Command {
@@ -29,6 +28,7 @@ extension Command {
                 "all grants in this state: " + states.joined(separator: " or ")
             ),
             .client("all grants of this client id that are retrying or suspended"),
+            .connection,
             .json,
         ],
         settings: [.config, .database, .keyFile, .logLevel],
@@ -45,6 +45,9 @@ extension Command {
                 throw arguments.refusal(["'grants retry' takes either USER, or --state and --client, not both"])
             default: break
             }
+            guard !arguments.operands.isEmpty || !arguments.has("connection") else {
+                throw arguments.refusal(["--connection has a meaning only with USER"])
+            }
         }
     ) { arguments, context, output in
         guard let user = arguments.operands.first else {
@@ -53,15 +56,30 @@ extension Command {
             output.answer(counts.sentence, json: counts.write)
             return .success
         }
-        let now = context.time.now
-        let outcome = try await context.withExistingStore(for: .changing) { store in
-            try await store.transact { try GrantRetry.retry(grantOfUser: user, in: $0, at: now) }
+        let (connection, now) = (arguments.connection, context.time.now)
+        let (grant, result) = try await context.withExistingStore(for: .changing) { store in
+            try await store.transact { transaction in
+                guard
+                    let outcome = try GrantRetry.retry(
+                        grantOfUser: user,
+                        connection: connection,
+                        in: transaction,
+                        at: now
+                    )
+                else {
+                    let grants = try transaction.grants(ofUser: user)
+                    throw CommandError(noGrantOf: user, connection: connection, among: grants)
+                }
+                return outcome
+            }
         }
-        guard let (grant, result) = outcome else { throw CommandError(VendingError.unknownUser, ofUser: user) }
         let failure = failure(to: result, of: grant)
         if failure == nil || output.isJSON {
             let counts = RetryCounts([result: 1])
-            output.answer(counts.sentence, json: counts.write)
+            output.answer(counts.sentence) { line in
+                counts.write(to: &line)
+                line.field("connection", connection.description)
+            }
         }
         if let failure { throw failure }
         return .success
@@ -94,7 +112,7 @@ extension Command {
         outcome.problem(of: grant).map { problem in
             CommandError(
                 outcome == .awaitingConfirmation ? .leftForLater : .userMustAct,
-                "the grant of user \(DisplayedText(grant.userID)) \(problem)"
+                "the grant of user \(DisplayedText(grant.userID))\(grant.connection.clause) \(problem)"
             )
         }
     }

@@ -10,18 +10,24 @@ extension Command {
         summary: "show everything known about a user's grant, and its history",
         discussion: "Shows the grant's state, its reason and time, its due time and its history, never a token.",
         operands: [.user("the user whose grant to show")],
-        options: [.json],
+        options: [.connection, .json],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: ["refresh-worker grants show alice": "what happened to alice's grant"],
         exitCodes: .ofDatabase(.unknownUser)
     ) { arguments, context, output in
         let user = arguments.operand
         // One more than is shown, to know if there are more.
-        let stored = try await StoredGrant.read(ofUser: user, eventsAtMost: Grant.maximumEvents + 1, by: context)
+        let stored = try await StoredGrant.read(
+            ofUser: user,
+            connection: arguments.connection,
+            eventsAtMost: Grant.maximumEvents + 1,
+            by: context
+        )
         let now = context.time.now
         let lines = stored.grant.lines(
             with: stored.history,
             waiting: stored.wait,
+            besides: stored.others,
             at: now,
             isColoured: output.isColoured
         )
@@ -42,6 +48,7 @@ extension Grant {
     func lines(
         with history: [GrantEvent],
         waiting wait: String? = nil,
+        besides others: [Grant] = [],
         at now: Timestamp,
         isColoured: Bool = false
     ) -> [String] {
@@ -56,8 +63,11 @@ extension Grant {
         var tries = "\(failures)"
         if let failingSince { tries += " since \(failingSince.shown(at: now))" }
         let state = [stateWithReason, wait].compactMap(\.self).joined(separator: "; ")
+        let labels = labels.sorted.map { "\($0.name)=\($0.value)".escapingInvisible }
         let facts: KeyValuePairs<String, String> = [
             "user": userID.escapingInvisible,
+            "connection": connection.description,
+            "labels": labels.isEmpty ? "-" : labels.joined(separator: ", "),
             "grant": id.description,
             "state": state,
             "since": since.shown(at: now),
@@ -75,6 +85,11 @@ extension Grant {
         ]
         var lines = facts.lines
         lines += GrantWarning.all(of: self, at: now).map { "warning: \($0.sentence)" }
+        if !others.isEmpty { lines += ["", "other connections of the user:"] }
+        lines += others.map { other in
+            let account = other.owner.email?.escapingInvisible ?? "e-mail unknown"
+            return "  \(other.connection): \(account), \(other.stateWithReason)"
+        }
         lines += ["", "history, the latest first:"]
         lines += history.prefix(Self.maximumEvents).map { "  " + $0.line }
         if history.count > Self.maximumEvents { lines.append("  …") }

@@ -12,7 +12,7 @@ extension Command {
             token or other scopes: the last hundred events, and the last time that tokens were brought.
             """,
         operands: [.user("the user of the grant")],
-        options: [.json],
+        options: [.connection, .json],
         settings: [.config, .database, .logLevel],
         examples: ["refresh-worker grants history alice": "since when is alice disconnected, and why?"],
         exitCodes: .ofDatabase(.unknownUser)
@@ -20,6 +20,7 @@ extension Command {
         let user = arguments.operand
         let history = try await StoredGrant.read(
             ofUser: user,
+            connection: arguments.connection,
             eventsAtMost: Retention.eventsPerGrant + 1,
             by: context
         ).history

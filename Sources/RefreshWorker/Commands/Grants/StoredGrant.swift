@@ -9,22 +9,27 @@ struct StoredGrant {
     var history: [GrantEvent]
     /// Why the grant gets no refresh although it needs one.
     var wait: String?
+    /// The user's other grants.
+    var others: [Grant] = []
 }
 
 extension StoredGrant {
     static func read(
         ofUser user: String,
+        connection: ConnectionID,
         eventsAtMost count: Int,
         by context: CommandContext
     ) async throws -> StoredGrant {
         try await context.withExistingStore(for: .reading) { store in
-            guard let grant = try await store.grant(ofUser: user) else {
-                throw CommandError(VendingError.unknownUser, ofUser: user)
+            let grants = try await store.grants(ofUser: user)
+            guard let grant = grants.first(where: { $0.connection == connection }) else {
+                throw CommandError(noGrantOf: user, connection: connection, among: grants)
             }
             return StoredGrant(
                 grant: grant,
                 history: try await store.events(of: grant.id, atMost: count),
-                wait: try await wait(of: grant, in: store, by: context)
+                wait: try await wait(of: grant, in: store, by: context),
+                others: grants.filter { $0.id != grant.id }
             )
         }
     }
@@ -47,5 +52,20 @@ extension StoredGrant {
         let lastPass = try await NotedTime.lastPass.read(from: store)
         if let lastPass, now - lastPass <= StatusSnapshot.tolerablePassInterval { return nil }
         return "waits: no worker is running"
+    }
+}
+
+extension CommandError {
+    /// The failure to find one grant of a user, with the connections that there are.
+    init(noGrantOf user: String, connection: ConnectionID, among grants: [Grant]) {
+        guard !grants.isEmpty else {
+            self.init(VendingError.unknownUser, ofUser: user)
+            return
+        }
+        let list = grants.map(\.connection.description).joined(separator: ", ")
+        self.init(
+            .unknownUser,
+            "user \(DisplayedText(user)) has no connection \(connection); there are: \(list)"
+        )
     }
 }

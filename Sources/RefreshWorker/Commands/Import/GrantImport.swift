@@ -1,5 +1,6 @@
 import Base
 import Records
+import Storage
 
 /// Imports grants from a stream of bytes.
 struct GrantImport: OverlappingImport {
@@ -11,6 +12,11 @@ struct GrantImport: OverlappingImport {
         "ended or changed the stored grant: kept, because the input does not have a newer refresh token"
     /// The same for a user who was deleted.
     static let deletedUser = "was deleted: not stored until every token that names the user has expired"
+
+    /// The same for a record whose account is another connection of its user.
+    static func connectedAccount(_ connection: ConnectionID) -> String {
+        "has this Google account as the connection \(connection): not stored"
+    }
 
     let clientIDs: [String]
     let writer: ImportedGrantWriter
@@ -44,6 +50,9 @@ struct GrantImport: OverlappingImport {
         case .keptEnded:
             tally.kept += 1
             report("\(place): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
+        case .accountConnected(let other):
+            tally.kept += 1
+            report("\(place): user \(DisplayedText(grant.userID)) \(Self.connectedAccount(other))")
         case .refused:
             tally.deletedHere += 1
             report("\(place): user \(DisplayedText(grant.userID)) \(Self.deletedUser)")

@@ -131,6 +131,9 @@ struct SecretsManagerImport: RecordImport {
         case .keptEnded:
             tally.kept += 1
             detail("\(user) \(GrantImport.endedGrant)")
+        case .accountConnected(let other):
+            tally.kept += 1
+            detail("\(user) \(GrantImport.connectedAccount(other))")
         case .refused:
             tally.deletedHere += 1
             detail("\(user) \(GrantImport.deletedUser)")

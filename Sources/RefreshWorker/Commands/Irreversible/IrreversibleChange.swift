@@ -2,7 +2,7 @@ import Base
 import Glibc
 import Storage
 
-/// A change of a user or the user's grant that nobody can undo, in one transaction.
+/// A change of a user or of the user's grants that nobody can undo, in one transaction.
 ///
 /// On a terminal a person first reads the plan and agrees, unless `--yes` is given. A script has decided already. With
 /// `--dry-run` nothing changes. The plan is the outcome of the change itself, which is rolled back. If another process
@@ -21,37 +21,36 @@ struct IrreversibleChange {
         self.time = time
     }
 
-    /// Makes the change with `body`, or throws `missing` if there is nothing to change.
+    /// Makes the change with `body`, which throws if there is nothing to change.
     ///
-    /// It closes the store whenever it throws, and after a dry run.
+    /// Without a `connection` it concerns all grants of the user. It closes the store whenever it throws, and after a dry
+    /// run.
     func make<Outcome: Sendable>(
         in store: any Store,
-        missing: CommandError,
+        of connection: ConnectionID? = nil,
         plan: @escaping @Sendable (Outcome) -> String,
-        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome?
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Outcome
     ) async throws -> MadeChange<Outcome> {
         do {
             guard isDryRun || asks else {
-                guard let outcome = try await store.transact(body) else { throw missing }
-                return MadeChange(outcome: outcome, isStored: true)
+                return MadeChange(outcome: try await store.transact(body), isStored: true)
             }
             let planned = try await store.rehearse { transaction in
-                (grant: try transaction.grant(ofUser: user), outcome: try body(transaction))
+                (grants: try grants(of: connection, in: transaction), outcome: try body(transaction))
             }
-            guard let plannedOutcome = planned.outcome else { throw missing }
             if isDryRun {
                 await store.close()
-                return MadeChange(outcome: plannedOutcome, isStored: false)
+                return MadeChange(outcome: planned.outcome, isStored: false)
             }
-            let shown = plan(plannedOutcome)
+            let shown = plan(planned.outcome)
             guard try await Self.agrees(to: shown) else { throw CommandError(.interrupted, "nothing was changed") }
             let now = time.now
             let outcome = try await store.transact { transaction in
-                let stored = try transaction.grant(ofUser: user)
-                guard stored?.version == planned.grant?.version else {
-                    throw CommandError(changed: planned.grant, to: stored, ofUser: user, at: now)
+                let stored = try grants(of: connection, in: transaction)
+                if let change = Self.firstChange(from: planned.grants, to: stored) {
+                    throw CommandError(changed: change.former, to: change.stored, ofUser: user, at: now)
                 }
-                guard let outcome = try body(transaction) else { throw missing }
+                let outcome = try body(transaction)
                 guard plan(outcome) == shown else { throw CommandError(planChangedTo: plan(outcome)) }
                 return outcome
             }
@@ -60,6 +59,25 @@ struct IrreversibleChange {
             await store.close()
             throw error
         }
+    }
+
+    private func grants(of connection: ConnectionID?, in transaction: any StoreTransaction) throws -> [Grant] {
+        let all = try transaction.grants(ofUser: user)
+        guard let connection else { return all }
+        return all.filter { $0.connection == connection }
+    }
+
+    /// Returns the first grant that is another one than a person has seen, or is gone or new.
+    private static func firstChange(
+        from planned: [Grant],
+        to stored: [Grant]
+    ) -> (former: Grant?, stored: Grant?)? {
+        for id in Set(planned.map(\.id)).union(stored.map(\.id)).sorted() {
+            let former = planned.first { $0.id == id }
+            let current = stored.first { $0.id == id }
+            if former?.version != current?.version { return (former, current) }
+        }
+        return nil
     }
 
     /// `true` if a person reads standard error and types into standard input.
@@ -84,9 +102,10 @@ extension CommandError {
         }
         let (before, after) = (state(former), state(grant))
         let change = before == after ? "has another refresh token" : "was \(before), and is \(after)"
+        let owner = "\(DisplayedText(user))\((former ?? grant)?.connection.clause ?? "")"
         self.init(
             .leftForLater,
-            "nothing was changed, because the grant of user \(DisplayedText(user)) \(change): run the command again"
+            "nothing was changed, because the grant of user \(owner) \(change): run the command again"
         )
     }
 

@@ -3,7 +3,7 @@ import Records
 import Storage
 
 extension Command {
-    /// `users delete USER`: deletes a user here, and ends the user's grant at Google.
+    /// `users delete USER`: deletes a user here, and ends the user's grants at Google.
     static let deleteUser = Command(
         words: ["users", "delete"],
         summary: "delete a user: sessions, grant and data, here and at Google",
@@ -33,14 +33,20 @@ extension Command {
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
         @Sendable func sessions(_ deletion: AccountDeletion) -> String { deletion.endedSessions.counted("session") }
-        @Sendable func plan(_ deletion: AccountDeletion) -> String {
-            let grant = deletion.plannedEnd.map { ", and end the grant here\($0.planClause)" } ?? ""
-            return "delete user \(DisplayedText(id)) and \(sessions(deletion))\(grant)"
+        @Sendable func grants(_ deletion: AccountDeletion) -> String {
+            deletion.ends.count == 1 ? "the grant" : "the \(deletion.ends.count) grants"
         }
-        let missing = CommandError(unknownUser: id)
+        @Sendable func plan(_ deletion: AccountDeletion) -> String {
+            let plan = "delete user \(DisplayedText(id)) and \(sessions(deletion))"
+            guard let end = deletion.plannedEnd else { return plan }
+            return "\(plan), and end \(grants(deletion)) here\(end.planClause)"
+        }
         let change = try await IrreversibleChange(of: id, given: arguments, by: context.time)
-            .make(in: store, missing: missing, plan: plan) {
-                try AccountDeletion.delete(user: id, in: $0, at: now)
+            .make(in: store, plan: plan) { transaction in
+                guard let deletion = try AccountDeletion.delete(user: id, in: transaction, at: now) else {
+                    throw CommandError(unknownUser: id)
+                }
+                return deletion
             }
         let outcome = change.outcome
         guard change.isStored else {
@@ -48,20 +54,20 @@ extension Command {
             return .success
         }
         func print(_ end: RevocationEnd?) {
-            let grant = end.map { "the grant is disconnected here\($0.clause)" } ?? "there was no grant"
+            let verb = outcome.ends.count == 1 ? "is" : "are"
+            let grant = end.map { "\(grants(outcome)) \(verb) disconnected here\($0.clause)" } ?? "there was no grant"
             output.answer("deleted user \(DisplayedText(id)) and \(sessions(outcome)); \(grant)") { line in
                 outcome.write(to: &line, ofUser: id, end)
             }
         }
-        guard outcome.grant != nil else {
+        guard !outcome.ends.isEmpty else {
             await store.close()
             print(nil)
             return .success
         }
         do {
             let revocation = try await PromptRevocation.run(
-                ofGrantOf: id,
-                isShared: outcome.isShared,
+                of: outcome.ends,
                 in: store,
                 by: context
             )

@@ -32,18 +32,21 @@ extension Command {
                     try await store.advanceDeletionClock(by: context.time)
                 }
             if let warning = clock.warning { Output.error.line(warning) }
-            var list = Listing(forgottenColumns, json: output.isJSON ? { $0.write(to: &$1) } : nil)
+            let columns = try await store.hasNamedConnections ? forgottenColumnsWithConnections : forgottenColumns
+            var list = Listing(columns, json: output.isJSON ? { $0.write(to: &$1) } : nil)
             try await store.forgetGrants(endedBefore: clock.now - retention, isDryRun: isDryRun, at: now) { page in
                 _ = try await list.print(page, at: now)
             }
             return list.count
         }
         if !output.isJSON {
-            Output.error.line("\(isDryRun ? "would forget" : "forgot") \(count.counted("user"))")
+            Output.error.line("\(isDryRun ? "would forget" : "forgot") \(count.counted("ended grant"))")
         }
         return .success
     }
 
+    private static let forgottenColumnsWithConnections: [Listing<Grant>.Column] =
+        [forgottenColumns[0], GrantColumns.connection] + forgottenColumns.dropFirst()
     private static let forgottenColumns: [Listing<Grant>.Column] = [
         .init(title: "USER", narrowest: 12) { grant, _ in grant.userID.escapingInvisible },
         .init(title: "STATE") { grant, _ in grant.stateWithReason },

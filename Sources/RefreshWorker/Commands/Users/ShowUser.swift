@@ -15,12 +15,12 @@ extension Command {
         exitCodes: .ofDatabase(.unknownUser)
     ) { arguments, context, output in
         let id = arguments.operand
-        let (user, grant) = try await context.withExistingStore(for: .reading) { store in
+        let (user, grants) = try await context.withExistingStore(for: .reading) { store in
             guard let user = try await store.user(id) else { throw CommandError(unknownUser: id) }
-            return (user, try await store.grant(ofUser: id))
+            return (user, try await store.grants(ofUser: id))
         }
-        let lines = user.lines(with: grant, at: context.time.now)
-        output.answer(lines.joined(separator: "\n")) { user.write(with: grant, to: &$0) }
+        let lines = user.lines(with: grants, at: context.time.now)
+        output.answer(lines.joined(separator: "\n")) { user.write(with: grants, to: &$0) }
         return .success
     }
 }

@@ -72,6 +72,7 @@ extension HTTPListeners {
             googleKeys: KeySetCache(.keys(configuration.googleKeysEndpoint), http: lookups, time: context.time),
             clientIDs: { context.configuration.clientIDs },
             exchanges: exchanges,
+            connectionsPerUser: configuration.connectionsPerUser,
             budgets: RequestBudgets(
                 failuresPerMinute: configuration.googleCallsPerMinute,
                 time: context.time

@@ -122,7 +122,9 @@ extension InternalListener {
             )
             let provider = TokenProvider(
                 engine: worker.engine,
-                immediateRead: { [reader] user in try reader?.grant(ofUser: user) }
+                immediateRead: { [reader] user, connection in
+                    try reader?.grant(ofUser: user, connection: connection)
+                }
             )
             let context = worker.context
             let servers = try configurations.map { configuration in

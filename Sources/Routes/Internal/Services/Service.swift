@@ -1,8 +1,8 @@
-import Storage
+package import Storage
 
 /// An entry of the services file: a service that gets tokens or manages grants, or an operator who looks up users.
 package struct Service: Hashable, Sendable {
-    /// The users or the scopes that a service can have.
+    /// The users, the connections or the scopes that a service can have.
     enum Allowance: Hashable, Sendable {
         case everything
         case only(Set<String>)
@@ -32,6 +32,8 @@ package struct Service: Hashable, Sendable {
     let scopes: Allowance
     /// The users whose tokens it can have, whose grants it can manage, and whom an operator can look up.
     let users: Allowance
+    /// The connections of these users, by their ids.
+    var connections = Allowance.everything
     /// `true` if it can look up users on the status page.
     var isOperator = false
     /// `true` if it can use the routes of ``AdministrationHandler``.
@@ -39,7 +41,15 @@ package struct Service: Hashable, Sendable {
 }
 
 extension Service {
-    package func mayHaveTokens(ofUser userID: String) -> Bool { scopes != .nothing && users.covers(userID) }
+    /// `true` if the entry's connections include that of a grant of one of its users.
+    func mayManage(_ grant: Grant) -> Bool { connections.covers(grant.connection.description) }
+
+    /// Without a `connection` it is about any of the user's.
+    package func mayHaveTokens(ofUser userID: String, connection: ConnectionID? = nil) -> Bool {
+        guard scopes != .nothing, users.covers(userID) else { return false }
+        guard let connection else { return true }
+        return connections.covers(connection.description)
+    }
 
     /// Returns the reason why the service cannot have a token of a user for some scopes, or `nil` if it can.
     ///
@@ -47,13 +57,19 @@ extension Service {
     /// a service requests. The service must request some, so that the audit shows the purpose of the token.
     ///
     /// The user is present if the request has the user's own token.
-    func refusal(forUser userID: String, isPresent: Bool = false, scopes requested: [ScopeName]) -> ServiceError? {
+    func refusal(
+        forUser userID: String,
+        isPresent: Bool = false,
+        demands: TokenVendingRequest
+    ) -> ServiceError? {
+        let requested = demands.scopes
         if scopes == .nothing { return .forbiddenTokens }
         if users == .present {
             if !isPresent { return .absentUser }
         } else if !users.covers(userID) {
             return .forbiddenUser
         }
+        guard connections.covers(demands.connection.description) else { return .forbiddenConnection }
         if scopes == .everything { return nil }
         if requested.isEmpty { return .unnamedScopes }
         return requested.allSatisfy { scopes.covers($0.canonical) } ? nil : .forbiddenScopes

@@ -25,9 +25,9 @@ package final class ServiceDirectory: Sendable {
         return list.withLock { $0.services[hash] }
     }
 
-    func user(ofHandle handle: String) throws(CryptoError) -> String? {
+    func user(ofHandle handle: String) throws(CryptoError) -> UserHandle? {
         for service in list.withLock({ $0.services }).values {
-            if let user = try service.userID(ofHandle: handle) { return user }
+            if let user = try service.user(ofHandle: handle) { return user }
         }
         return nil
     }

@@ -28,6 +28,8 @@ extension ServiceList {
     ///     {"services": [{"name": "mailer", "credential_sha256": "…", "scopes": ["https://…"], "users": ["*"]},
     ///                   {"name": "jane", "credential_sha256": "…", "users": ["*"], "operator": true}]}
     ///
+    /// `"connections": ["default"]` limits an entry to these connections of its users.
+    ///
     /// Only an operator, who looks up users, or an entry with `"manage": true` may lack `scopes`: it gets no tokens.
     /// Elsewhere a forgotten line must not be a permission. `"users": "present"` is for a service that gets tokens only
     /// with the user's own token.
@@ -65,7 +67,7 @@ extension ServiceList {
         let members = try members(
             of: entry,
             required: ["name", "credential_sha256", "users"],
-            optional: ["scopes", "operator", "manage"],
+            optional: ["scopes", "connections", "operator", "manage"],
             at: place
         )
         guard let name = members["name"]?.string, name.isPlainID else {
@@ -80,6 +82,7 @@ extension ServiceList {
             credentialHash: credentialHash,
             scopes: try scopes(members, mayBeMissing: mayLackTokens, at: place),
             users: try users(members, mayBePresent: !mayLackTokens, at: place),
+            connections: try connections(members, at: place),
             isOperator: isOperator,
             isManager: isManager
         )
@@ -119,6 +122,14 @@ extension ServiceList {
         return try allowance(members["users"], orPresent: mayBePresent, at: "\(place).users") {
             $0.isEmpty ? nil : $0
         }
+    }
+
+    private static func connections(
+        _ members: [String: JSONValue],
+        at place: String
+    ) throws(FormatError) -> Service.Allowance {
+        guard let value = members["connections"] else { return .everything }
+        return try allowance(value, at: "\(place).connections") { ConnectionID($0)?.description }
     }
 
     private static func flag(

@@ -105,6 +105,8 @@ struct CodeConnector: Sendable {
         let now = dependencies.time.now
         var exchanged = ExchangedTokens(
             userID: caller.userID,
+            target: tokens.target,
+            refusesSwitch: tokens.refusesSwitch,
             clientID: client.id,
             owner: identity.owner,
             scope: tokens.grantedScope(identity),
@@ -114,7 +116,9 @@ struct CodeConnector: Sendable {
             refreshToken: refreshToken,
             receivedAt: now
         )
-        if let lifetime { exchanged.refreshTokenExpiresAt = now + lifetime }
+        // Google named no end for the code of an iOS app (https://github.com/google/GoogleSignIn-iOS/issues/565), and its
+        // SDK tells the app.
+        if let lifetime = lifetime ?? tokens.refreshTokenLifetime { exchanged.refreshTokenExpiresAt = now + lifetime }
         return exchanged
     }
 

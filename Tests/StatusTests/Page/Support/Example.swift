@@ -11,6 +11,8 @@ import TestSupport
 enum Example {
     static let now = ManualTime().now
     static let clientID = "1234-demo.apps.googleusercontent.com"
+    /// As long as an id can be.
+    private static let connection = ConnectionID(String(repeating: "c", count: 32)) ?? .default
 
     /// A worker without grants, findings and changes.
     static func quiet() -> StatusPage {
@@ -75,8 +77,14 @@ enum Example {
     static func list(_ text: String, count: Int = 2) -> StatusPage {
         var page = everywhere(text)
         page.lookup = .list(
-            Array(repeating: grant(user: text, client: text), count: count),
-            filter: GrantFilter(state: .retrying, reason: .invalidGrant, clientID: text, isExpired: true),
+            Array(repeating: grant(user: text, connection: connection, client: text), count: count),
+            filter: GrantFilter(
+                state: .retrying,
+                reason: .invalidGrant,
+                clientID: text,
+                isExpired: true,
+                label: GrantFilter.Label("tenant=\(text)")
+            ),
             next: text
         )
         return page
@@ -134,6 +142,7 @@ enum Example {
 
     static func grant(
         user: String,
+        connection: ConnectionID = .default,
         client: String = clientID,
         state: GrantState = .retrying,
         accessToken: Grant.AccessToken? = nil
@@ -141,6 +150,7 @@ enum Example {
         Grant(
             id: GrantID(rawValue: 0x1234_5678_9abc_def0),
             userID: user,
+            connection: connection,
             createdAt: now,
             clientID: client,
             owner: Grant.Owner(googleUserID: "sub", email: "owner@example.com", name: "The Owner"),

@@ -1,0 +1,41 @@
+internal import Base
+internal import HTTPServer
+internal import Storage
+
+extension ServerResponse {
+    /// Returns a success as PayPulse's app reads it: a message for people, the status, and data.
+    static func success(
+        _ message: String,
+        status: Int = 200,
+        data: (inout JSONLine) -> Void = { _ in }
+    ) -> ServerResponse {
+        .object(status: status) { line in
+            line.field("message", message)
+            line.field("code", status)
+            line.object("data", data)
+        }
+    }
+}
+
+extension JSONLine {
+    /// Adds what the app learns of a connection.
+    mutating func writeConnection(of grant: Grant) {
+        field("state", grant.state.rawValue)
+        fieldOrNull("reason", grant.reason == .none ? nil : grant.reason.rawValue)
+        field("since", grant.since.iso8601Seconds)
+        fieldOrNull("verified_at", grant.lastSuccessAt?.iso8601Seconds)
+        fieldOrNull("expires_at", grant.refreshToken?.expiresAt?.iso8601Seconds)
+        fieldOrNull("google_email", grant.owner.email)
+        strings("granted_scopes", grant.scope.split(separator: " ").map(String.init))
+    }
+
+    mutating func writeConnectionWithID(of grant: Grant) {
+        field("id", grant.connection.description)
+        writeConnection(of: grant)
+    }
+
+    /// Adds all connections of a user.
+    mutating func connections(_ grants: [Grant]) {
+        objects("connections", grants) { grant, line in line.writeConnectionWithID(of: grant) }
+    }
+}
