@@ -37,11 +37,11 @@ struct GmailView: View {
 
     @ViewBuilder
     private func connection(_ profile: AccountClient.Profile) -> some View {
-        if profile.isGmailConnected {
-            LabeledContent("Connected", value: profile.gmailConnection?.googleEmail ?? "")
-            Button("Disconnect") { run { account in try await account.disconnectGmail() } }
+        if profile.isConnected {
+            LabeledContent("Connected", value: profile.defaultConnection?.googleEmail ?? "")
+            Button("Disconnect") { run { account in try await account.disconnectGoogle() } }
         } else {
-            if let reason = profile.gmailConnection?.reason { LabeledContent("Disconnected", value: reason) }
+            if let reason = profile.defaultConnection?.reason { LabeledContent("Disconnected", value: reason) }
             Button("Connect Gmail") {
                 run { account in
                     let presenter = try presenter()

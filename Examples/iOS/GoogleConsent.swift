@@ -11,24 +11,22 @@ func signIn(to account: AccountClient, presenter: UIViewController) async throws
     let result = try await google.signIn(withPresenting: presenter, hint: nil, additionalScopes: [gmailScope])
     try await account.signIn(googleAccessToken: result.user.accessToken.tokenString)
     if result.user.grantedScopes?.contains(gmailScope) == true {
-        try await account.storeGoogleTokens(GoogleTokens(result.user))
+        try await account.connectGoogle(GoogleTokens(result.user))
     }
 }
 
-/// Asks the user for more scopes, for the first connection, or to repair one.
+/// Asks the user for more scopes, for the first connection, for one more account, or to repair one.
 @MainActor
 func askGoogle(_ request: AccountClient.ScopeRequest, presenter: UIViewController) async throws -> GoogleTokens {
     let google = GIDSignIn.sharedInstance
-    if !request.needsSignIn, let user = google.currentUser,
+    // The SDK has one current user, who can be another account. A new account is the user's choice.
+    let email = request.connection == .new ? nil : request.googleEmail ?? google.currentUser?.profile?.email
+    if !request.needsSignIn, let user = google.currentUser, user.profile?.email == email,
         !Set(request.scopes).isSubset(of: user.grantedScopes ?? [])
     {
         return GoogleTokens(try await user.addScopes(request.scopes, presenting: presenter).user)
     }
-    let result = try await google.signIn(
-        withPresenting: presenter,
-        hint: google.currentUser?.profile?.email,
-        additionalScopes: request.scopes
-    )
+    let result = try await google.signIn(withPresenting: presenter, hint: email, additionalScopes: request.scopes)
     return GoogleTokens(result.user)
 }
 

@@ -105,6 +105,9 @@ private struct ErrorBody: Decodable {
     struct Named: Decodable {
         let code: String?
         let message: String?
+        /// The accounts of the connection and of the tokens, if they differ.
+        let expected: String?
+        let found: String?
     }
 
     let detail: String?
@@ -155,11 +158,10 @@ extension AccountClient {
                 return String(cleaned.prefix(200))
             }
         }
-        return .refused(
-            status: status,
-            code: clean(body.error?.code),
-            message: clean(body.detail ?? body.error?.message)
-        )
+        let code = clean(body.error?.code)
+        let (expected, found) = (clean(body.error?.expected), clean(body.error?.found))
+        if let error = AccountError.connection(code: code, expected: expected, found: found) { return error }
+        return .refused(status: status, code: code, message: clean(body.detail ?? body.error?.message))
     }
 
     /// Parses a time with or without a fraction, or a date alone. Without a zone it is UTC, as the backends of this API

@@ -179,7 +179,7 @@ public actor AccountClient {
         return isConfirmed
     }
 
-    /// Deletes the user at the backend, with all sessions and the connection to Gmail, and removes the tokens.
+    /// Deletes the user at the backend, with all sessions and the connections to Google, and removes the tokens.
     ///
     /// After ``AccountError/unreachable(_:)`` the user might be deleted already: call it again. The backend confirms a
     /// repeated deletion. If the access token has expired since, the call throws ``AccountError/signedOut``, with the

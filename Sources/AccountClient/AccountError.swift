@@ -26,6 +26,15 @@ public enum AccountError: Error, Equatable, Sendable {
     case sessionReplaced
     /// The server answered with this status and, if present, its code and message.
     case refused(status: Int, code: String?, message: String?)
+    /// The tokens are of another Google account than the connection. Both values are names for people: addresses, if
+    /// they are known.
+    case otherAccount(expected: String, found: String)
+    /// The account of the tokens is already another connection of the user.
+    case accountIsConnected
+    /// The user has no connection with this id.
+    case unknownConnection
+    /// The user has as many connections as the backend allows.
+    case tooManyConnections
     /// The server reported success, but this client does not understand the content.
     case unreadableResponse(status: Int)
     /// The server was not reached, or its response was lost. The user stays signed in.
@@ -46,6 +55,19 @@ public enum AccountError: Error, Equatable, Sendable {
     /// a proxy, which do not know the session.
     var endsSession: Bool {
         if case .refused(status: 401, _, message: Self.invalidRefreshToken) = self { true } else { false }
+    }
+
+    /// Returns the error of a connection that one of the server's codes means, or nil for any other code.
+    static func connection(code: String?, expected: String?, found: String?) -> Self? {
+        switch code {
+        case "ACCOUNT_MISMATCH", "ACCOUNT_SWITCH":
+            guard let expected, let found else { return nil }
+            return .otherAccount(expected: expected, found: found)
+        case "ACCOUNT_CONNECTED": return .accountIsConnected
+        case "CONNECTION_NOT_FOUND": return .unknownConnection
+        case "TOO_MANY_CONNECTIONS": return .tooManyConnections
+        default: return nil
+        }
     }
 
     /// Returns an error with the parts of the store's error that cannot contain a token.
@@ -76,6 +98,11 @@ extension AccountError: CustomStringConvertible, LocalizedError {
         case .sessionReplaced: "Another sign-in replaced this one."
         case .refused(let status, let code, let message):
             Self.text(status: status, code: code, message: message)
+        case .otherAccount(let expected, let found):
+            "This connection belongs to \(expected), and the tokens to \(found)."
+        case .accountIsConnected: "The Google account is already another connection of this user."
+        case .unknownConnection: "The user has no such connection."
+        case .tooManyConnections: "The user has as many connections as the backend allows: disconnect one first."
         case .unreadableResponse(let status): "The server answered \(status) with content that cannot be read."
         case .unreachable(let code): "The server could not be reached (URLError \(code.rawValue))."
         case .tokenStore(let action, let domain, let code):

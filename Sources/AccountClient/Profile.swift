@@ -1,7 +1,7 @@
 public import Foundation
 
 extension AccountClient {
-    /// The user's profile with the state of the connection to Gmail.
+    /// The user's profile with the state of the connections to Google.
     public struct Profile: Decodable, Hashable, Sendable {
         /// The user's name, or empty until Google returns one.
         public let name: String
@@ -11,96 +11,44 @@ extension AccountClient {
         public let createdOn: Date
         /// When the user was created, or nil from a backend that does not say.
         public let createdAt: Date?
-        /// `true` if the backend has a working grant of the user.
-        public let isGmailConnected: Bool
-        /// The state of the grant, or nil if there never was one.
-        public let gmailConnection: GmailConnection?
+        /// `true` if the backend has a working grant for the default connection.
+        public let isConnected: Bool
+        /// The user's Google accounts. A backend that knows only one per user gives the default connection, if any.
+        public let connections: [Connection]
 
         private enum CodingKeys: String, CodingKey {
-            case name, email
+            case name, email, connections
             case createdOn = "created_on"
             case createdAt = "created_at"
-            case isGmailConnected = "gmail_account_connected"
-            case gmailConnection = "gmail_connection"
+            case isConnected = "gmail_account_connected"
+            case defaultConnection = "gmail_connection"
         }
 
-        /// Returns the scopes of `needed` that the user has not granted, in that order. If Gmail is not connected, all
-        /// of them are missing: earlier grants no longer count.
+        /// Reads the profile of the backend's response.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            name = try container.decode(String.self, forKey: .name)
+            email = try container.decode(String.self, forKey: .email)
+            createdOn = try container.decode(Date.self, forKey: .createdOn)
+            createdAt = try container.decodeIfPresent(Date.self, forKey: .createdAt)
+            isConnected = try container.decode(Bool.self, forKey: .isConnected)
+            if let connections = try container.decodeIfPresent([Connection].self, forKey: .connections) {
+                self.connections = connections
+            } else {
+                let connection = try container.decodeIfPresent(Connection.self, forKey: .defaultConnection)
+                connections = connection.map { [$0] } ?? []
+            }
+        }
+
+        /// The connection with the id ``Connection/defaultID``, or nil if there never was one.
+        public var defaultConnection: Connection? { connections.first { $0.id == Connection.defaultID } }
+
+        /// Returns the scopes of `needed` that the user has not granted to the default connection, in that order. If it
+        /// is not connected, all of them are missing: earlier grants no longer count.
         public func missingScopes(needed: [String]) -> [String] {
-            let granted = isGmailConnected ? gmailConnection?.grantedScopes ?? [] : []
-            return Self.missing(needed, from: granted)
+            Connection.missing(needed, from: isConnected ? defaultConnection?.grantedScopes ?? [] : [])
         }
     }
-
-    /// The state of the user's grant at Google.
-    public struct GmailConnection: Decodable, Hashable, Sendable {
-        /// `active`, `retrying`, `suspended`, `reauth_required` or `disconnected`. The first two are connected.
-        public let state: String
-        /// The reason for the state, as a code.
-        public let reason: String?
-        /// The time of the last change of the state.
-        public let since: Date?
-        /// When Google last confirmed the grant.
-        public let verifiedAt: Date?
-        /// When Google ends the grant, or nil if no end is known. The user must sign in with Google again
-        /// before it.
-        public let expiresAt: Date?
-        /// The Google account's address.
-        public let googleEmail: String?
-        /// The scopes that the user has granted.
-        public let grantedScopes: [String]
-
-        private enum CodingKeys: String, CodingKey {
-            case state, reason, since
-            case verifiedAt = "verified_at"
-            case expiresAt = "expires_at"
-            case googleEmail = "google_email"
-            case grantedScopes = "granted_scopes"
-        }
-    }
-
-    /// The backend's response to new tokens.
-    public struct StoredGrant: Decodable, Hashable, Sendable {
-        /// The Google account's address.
-        public let googleEmail: String
-        /// The scopes that the user has granted, separated by spaces.
-        public let scope: String
-        /// `true` if this is another Google account than before.
-        public let isAccountSwitch: Bool
-        /// The outcome, for people.
-        public let message: String
-        /// `true` if a `serverAuthCode` brought no refresh token, and the backend has none that works: call the SDK's
-        /// `disconnect()`, and sign in again. `nil` without a code.
-        public let isRefreshTokenMissing: Bool?
-
-        private enum CodingKeys: String, CodingKey {
-            case scope, message
-            case isRefreshTokenMissing = "refresh_token_missing"
-            case googleEmail = "google_email"
-            case isAccountSwitch = "account_switch"
-        }
-
-        /// The scopes that the user has granted.
-        public var grantedScopes: [String] { scope.split(separator: " ").map(String.init) }
-    }
-}
-
-/// Compares scopes in the form in which Google grants them.
-extension AccountClient.Profile {
-    /// Two scopes that Google accepts by their OpenID Connect names and returns by these.
-    ///
-    /// https://developers.google.com/identity/protocols/oauth2/scopes#oauth2
-    private static let fullNames = [
-        "email": "https://www.googleapis.com/auth/userinfo.email",
-        "profile": "https://www.googleapis.com/auth/userinfo.profile",
-    ]
-
-    static func missing(_ needed: [String], from granted: [String]) -> [String] {
-        var present = Set(granted.map(fullName))
-        return needed.filter { present.insert(fullName($0)).inserted }
-    }
-
-    private static func fullName(_ scope: String) -> String { fullNames[scope] ?? scope }
 }
 
 extension AccountClient {

@@ -33,9 +33,9 @@ enum AccountExample {
             if isRenewed { say("the token was refused and renewed") }
             return isRenewed ? renewed : token
         }
-        try await client.storeGoogleTokens(GoogleTokens(accessToken: try readGoogleAccessToken()))
-        say("connected: \(try await client.profile().isGmailConnected)")
-        try await client.disconnectGmail()
+        try await client.connectGoogle(GoogleTokens(accessToken: try readGoogleAccessToken()))
+        say("connected: \(try await client.profile().isConnected)")
+        try await client.disconnectGoogle()
         try await client.deleteAccount()
         say("deleted")
     }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("An app that signs its users in elsewhere", .timeLimit(.minutes(10)))
 struct OwnSessionTests {
-    private static let read = "https://www.googleapis.com/auth/gmail.readonly"
+    private static let read = ConnectionResponses.read
 
     /// The app's own session: its current token, and the requests for one.
     private final class Login: Sendable {
@@ -44,15 +44,18 @@ struct OwnSessionTests {
     /// Returns a backend that accepts the given tokens, and a client with the app's session.
     private func client(
         accepting tokens: [String],
-        profile: String = GmailTests.profile(isConnected: true, scopes: ["openid"])
+        profile: String = ConnectionResponses.profile(isConnected: true, scopes: ["openid"])
     ) throws -> (AccountClient, Backend) {
+        let connected = ConnectionResponses.connected(ConnectionResponses.connection("default", scopes: [Self.read]))
         let backend = try Backend { request in
             guard let bearer = request.bearer, tokens.contains(bearer) else {
                 return answer(#"{"error":{"code":"TOKEN_EXPIRED"}}"#, status: "401 Unauthorized")
             }
             return switch request.line {
             case "GET /v1/user/me": answer(profile)
-            case "POST /v1/auth/gmail-tokens": answer(GmailTests.stored(scope: Self.read), status: "201 Created")
+            case "POST /v1/connections/google": answer(connected, status: "201 Created")
+            case "POST /v1/auth/gmail-tokens":
+                answer(ConnectionResponses.stored(scope: Self.read), status: "201 Created")
             default: answer(#"{"data":{}}"#)
             }
         }
@@ -66,12 +69,13 @@ struct OwnSessionTests {
         let (client, backend) = try client(accepting: [token])
         login.set(token)
         #expect(try await client.profile().email == "a@example.com")
-        try await client.storeGoogleTokens(GoogleTokens(accessToken: "a"))
-        try await client.disconnectGmail()
+        try await client.connectGoogle(GoogleTokens(accessToken: "a"))
+        try await client.disconnectGoogle()
         try await client.deleteAccount()
         #expect(
             backend.requests.map(\.line) == [
-                "GET /v1/user/me", "POST /v1/auth/gmail-tokens", "DELETE /v1/auth/gmail-tokens", "DELETE /v1/user/me",
+                "GET /v1/user/me", "POST /v1/connections/google", "DELETE /v1/connections/default",
+                "DELETE /v1/user/me",
             ]
         )
         #expect(backend.requests.allSatisfy { $0.bearer == token })

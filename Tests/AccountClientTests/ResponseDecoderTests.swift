@@ -75,7 +75,7 @@ struct ResponseDecoderTests {
             status: "400 Bad Request"
         )
         let tokens = GoogleTokens(accessToken: "google-access", refreshToken: "google-refresh")
-        let storing = await #expect(throws: AccountError.self) { try await client.storeGoogleTokens(tokens) }
+        let storing = await #expect(throws: AccountError.self) { try await client.connectGoogle(tokens) }
         let signingIn = await #expect(throws: AccountError.self) {
             try await client.signIn(googleAccessToken: "google-access")
         }

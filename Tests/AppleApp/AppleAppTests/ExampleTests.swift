@@ -19,6 +19,7 @@ struct ExampleTests {
     init() {
         google.currentUser = nil
         google.calls = []
+        google.hints = []
         google.refused = []
     }
 
@@ -36,7 +37,7 @@ struct ExampleTests {
         #expect(session.failure == nil)
         #expect(session.profile?.email == "a@example.com")
         #expect(google.calls == ["signIn"])
-        #expect(backend.lines.contains("POST /v1/auth/gmail-tokens") == isGranted)
+        #expect(backend.lines.contains("POST /v1/connections/google") == isGranted)
     }
 
     @Test("The views follow the session")
@@ -86,6 +87,26 @@ struct ExampleTests {
         #expect(google.calls == [call])
         let body = try #require(backend.bodies.last)
         #expect(body.contains(#""refresh_token":"refresh""#) && body.contains(#""refresh_token_expires_in":604800"#))
+    }
+
+    @Test(
+        "Google is asked for the account of the connection, and lets the user choose a new one",
+        arguments: [
+            (.default, "addScopes", []), (.id("c7"), "signIn", ["b@gmail.com"]), (.new, "signIn", [nil]),
+        ] as [(AccountClient.ConnectionTarget, String, [String?])]
+    )
+    func account(target: AccountClient.ConnectionTarget, call: String, hints: [String?]) async throws {
+        backend.set(isConnected: true, scopes: ["openid"])
+        google.currentUser = GIDGoogleUser(grantedScopes: ["openid"])
+        let session = try session()
+        try await session.account.signIn(googleAccessToken: "token")
+        let presenter = UIViewController()
+        let refused = try await session.account.addScopes([Self.read], connection: target) { request in
+            try await askGoogle(request, presenter: presenter)
+        }
+        #expect(refused.isEmpty)
+        #expect(google.calls == [call])
+        #expect(google.hints == hints)
     }
 
     /// Waits for a state that another task of this actor sets.
@@ -145,14 +166,22 @@ private final class Backend: Sendable {
             return """
                 {"data":{"name":"","email":"a@example.com","created_on":"2026-11-24",
                 "gmail_account_connected":\(state.isConnected),
-                "gmail_connection":{"state":"active","granted_scopes":[\(scopes)]}}}
+                "gmail_connection":{"state":"active","google_email":"a@gmail.com","granted_scopes":[\(scopes)]},
+                "connections":[
+                {"id":"default","state":"active","google_email":"a@gmail.com","granted_scopes":[\(scopes)]},
+                {"id":"c7","state":"active","google_email":"b@gmail.com","granted_scopes":[]}]}}
                 """
         case "POST /v1/auth/gmail-tokens":
             return """
                 {"data":{"google_email":"a@gmail.com","scope":"https://www.googleapis.com/auth/gmail.readonly",
                 "account_switch":false,"message":""}}
                 """
-        case "DELETE /v1/user/me", "DELETE /v1/auth/gmail-tokens": return #"{"data":{}}"#
+        case "POST /v1/connections/google":
+            return """
+                {"data":{"connection":{"id":"default","state":"active","google_email":"a@gmail.com",
+                "granted_scopes":["https://www.googleapis.com/auth/gmail.readonly"]},"account_switch":false}}
+                """
+        case "DELETE /v1/user/me", "DELETE /v1/connections/default": return #"{"data":{}}"#
         default: return nil
         }
     }

@@ -1,4 +1,5 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 public import Foundation
 public import UIKit
 
@@ -73,6 +74,8 @@ public final class GIDSignIn: NSObject {
     public package(set) var currentUser: GIDGoogleUser?
     /// The calls that asked the user.
     package var calls: [String] = []
+    /// The accounts that `signIn` proposed to the user.
+    package var hints: [String?] = []
     /// The scopes that the user refuses, or nil if the user cancels.
     package var refused: [String]? = []
 
@@ -90,7 +93,8 @@ public final class GIDSignIn: NSObject {
         hint: String?,
         additionalScopes: [String]?
     ) async throws -> GIDSignInResult {
-        try consent(to: additionalScopes ?? [], by: "signIn")
+        hints.append(hint)
+        return try consent(to: additionalScopes ?? [], by: "signIn")
     }
 
     public func signOut() { currentUser = nil }

@@ -1,4 +1,5 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 @_exported public import Foundation
 
 // What Examples/iOS uses of UIKit (https://developer.apple.com/documentation/uikit).
