@@ -35,22 +35,20 @@ extension TokenResponse {
             let type = Self.text(body["token_type"], absent: "Bearer"), type.lowercased() == "bearer",
             let scope = Self.text(body["scope"], absent: ""), scope.utf8.count <= Self.maximumScope
         else { return nil }
-        // The last two are of a draft (https://datatracker.ietf.org/doc/draft-ietf-oauth-refresh-token-expiration/).
-        var spans: [String: Duration] = [:]
-        for name in ["refresh_token_expires_in", "authorization_expires_in", "refresh_token_timeout"] {
-            guard let value = body[name], value != .null else { continue }
+        var refreshLifetime: Duration?
+        if let value = body["refresh_token_expires_in"], value != .null {
             guard let seconds = Self.seconds(value, upTo: Self.maximumRefreshLifetime, absent: nil) else { return nil }
-            spans[name] = .seconds(seconds)
+            refreshLifetime = .seconds(seconds)
         }
-        let lifetimes = [spans["refresh_token_expires_in"], spans["authorization_expires_in"]].compactMap(\.self)
+        let consentLifetime = Self.draftSpan(body["authorization_expires_in"])
         self.init(
             accessToken: accessToken,
             lifetime: .seconds(lifetime),
             type: "Bearer",
             scope: scope.isEmpty ? nil : scope,
             rotated: rotated,
-            refreshTokenLifetime: lifetimes.min(),
-            refreshTokenTimeout: spans["refresh_token_timeout"],
+            refreshTokenLifetime: [refreshLifetime, consentLifetime].compactMap(\.self).min(),
+            refreshTokenTimeout: Self.draftSpan(body["refresh_token_timeout"]),
             idToken: Token.optional(body["id_token"]).value
         )
     }
@@ -88,6 +86,14 @@ extension TokenResponse {
         case .number: return nil
         case .text(let token): idToken = Token.required(text.extracting(token))
         }
+    }
+
+    /// Reads a member of a draft (https://datatracker.ietf.org/doc/draft-ietf-oauth-refresh-token-expiration/).
+    ///
+    /// The draft can still change. So another form of it is ignored, and does not make the answer a faulty one.
+    private static func draftSpan(_ value: JSONValue?) -> Duration? {
+        guard let seconds = seconds(value, upTo: maximumRefreshLifetime, absent: nil) else { return nil }
+        return .seconds(seconds)
     }
 
     private static func seconds(_ value: JSONValue?, upTo longest: Int64, absent: Int64?) -> Int64? {

@@ -280,4 +280,26 @@ struct SeenAnswerTests {
         #expect(full.rotated?.reveal() == "1//next")
         #expect(full.refreshTokenLifetime == .seconds(604_799))
     }
+
+    @Test("The earlier end counts, and a timeout is no end")
+    func draftMembers() throws {
+        func tokens(_ members: String) throws -> TokenResponse {
+            try #require(read(200, #"{"access_token":"a",\#(members)}"#).verdict.tokens)
+        }
+        #expect(try tokens(#""authorization_expires_in":60"#).refreshTokenLifetime == .seconds(60))
+        let both = #""refresh_token_expires_in":604799,"authorization_expires_in"#
+        #expect(try tokens(both + #"":60"#).refreshTokenLifetime == .seconds(60))
+        #expect(try tokens(both + #"":604800"#).refreshTokenLifetime == .seconds(604_799))
+        let idle = try tokens(#""refresh_token_timeout":86400"#)
+        #expect(idle.refreshTokenTimeout == .seconds(86_400))
+        #expect(idle.refreshTokenLifetime == nil)
+    }
+
+    @Test("Another form of a draft's members is ignored", arguments: ["0", "-1", "null", "\"60\"", "{}", "1e30"])
+    func otherDrafts(value: String) throws {
+        let body = #"{"access_token":"a","authorization_expires_in":\#(value),"refresh_token_timeout":\#(value)}"#
+        let tokens = try #require(read(200, body).verdict.tokens)
+        #expect(tokens.refreshTokenLifetime == nil)
+        #expect(tokens.refreshTokenTimeout == nil)
+    }
 }

@@ -257,6 +257,59 @@ struct GrantLifeTests {
         #expect(grant.scope == "openid")
     }
 
+    // MARK: The end of a consent
+
+    /// Returns a grant whose consent ends after `days`, as the app says, and whose end is announced.
+    private func announcedGrant(endingAfter days: Int64) throws -> Grant {
+        var grant = try Sample.grant(1)
+        grant.refreshToken?.expiresAt = start + .seconds(days * 86_400)
+        grant.refreshToken?.isExpiryNoticed = true
+        return grant
+    }
+
+    @Test(
+        "Google's end of a consent wins, unless it differs by a minute or less, and a later one is announced again",
+        arguments: [(0, false, true), (60, false, true), (61, true, false), (-60, false, true), (-61, true, true)]
+            as [(Int64, Bool, Bool)]
+    )
+    func consentEnd(seconds: Int64, isWritten: Bool, isNoticed: Bool) throws {
+        var grant = try announcedGrant(endingAfter: 7)
+        let known = try #require(grant.refreshToken?.expiresAt)
+        let end = known + .seconds(seconds)
+        var tokens = try success("access", at: later)
+        tokens.refreshTokenExpiresAt = end
+        _ = grant.refreshed(tokens, at: later) { _ in later }
+        #expect(grant.refreshToken?.expiresAt == (isWritten ? end : known))
+        #expect(grant.refreshToken?.isExpiryNoticed == isNoticed)
+    }
+
+    @Test("An answer without an end leaves the known one, and one with an end gives it to a grant that had none")
+    func absentConsentEnd() throws {
+        var grant = try announcedGrant(endingAfter: 7)
+        let known = grant.refreshToken
+        _ = grant.refreshed(try success("access", at: later), at: later) { _ in later }
+        #expect(grant.refreshToken == known)
+        grant.refreshToken?.expiresAt = nil
+        var tokens = try success("access", at: later)
+        tokens.refreshTokenExpiresAt = later + .seconds(10)
+        _ = grant.refreshed(tokens, at: later) { _ in later }
+        #expect(grant.refreshToken?.expiresAt == later + .seconds(10))
+    }
+
+    @Test("A rotated refresh token has the end of its answer, or else that of the one before")
+    func rotatedConsentEnd() throws {
+        for end in [nil, start + .seconds(180 * 86_400)] {
+            var grant = try announcedGrant(endingAfter: 7)
+            let known = grant.refreshToken?.expiresAt
+            var tokens = try success("access", at: later)
+            tokens.rotated = try Sample.refreshToken("rotated", expiresAt: end)
+            tokens.refreshTokenExpiresAt = end
+            _ = grant.refreshed(tokens, at: later) { _ in later }
+            #expect(grant.refreshToken?.expiresAt == end ?? known)
+            #expect(grant.refreshToken?.isExpiryNoticed == (end == nil))
+        }
+    }
+
     private func success(_ text: String, at now: Timestamp) throws -> RefreshedTokens {
         RefreshedTokens(accessToken: try Sample.accessToken(text, obtainedAt: now))
     }

@@ -212,4 +212,16 @@ struct DueTimesTests {
         let bare = try Sample.grant(hasRefreshToken: false, accessToken: living)
         #expect(DuePolicy.due(bare, at: start) == start + .seconds(3600))
     }
+
+    @Test("A refresh token with a timeout is due within half of it, and at least a second ahead")
+    func timeout() throws {
+        let grant = try Sample.grant(1 << 62, accessToken: try Sample.accessToken())
+        func due(within timeout: Duration?) -> Duration {
+            DuePolicy.dueAfterRefresh(grant, within: timeout, at: start) - start
+        }
+        #expect(due(within: nil) == .seconds(1500))
+        #expect(due(within: .seconds(86_400)) == .seconds(1500))
+        #expect(due(within: .seconds(600)) == .seconds(300))
+        #expect(due(within: .seconds(1)) == .seconds(1))
+    }
 }

@@ -152,6 +152,15 @@ struct VerdictRuleTests {
         #expect(decision.events.map(\.kind) == [.rotated])
     }
 
+    @Test("The timeout of a refresh token brings the due time forward")
+    func refreshTokenTimeout() throws {
+        var rules = RulesFixture()
+        var grant = try Sample.grant()
+        let tokens = RefreshedTokens(accessToken: try Sample.accessToken(), refreshTokenTimeout: .seconds(600))
+        _ = rules.decide(.granted(tokens), on: &grant)
+        #expect(grant.dueAt == start + .seconds(300))
+    }
+
     @Test("A faulty 200 is tried again, and the refresh token in it is stored", arguments: [true, false])
     func flawed(rotates: Bool) throws {
         for state in [GrantState.active, .suspended] {

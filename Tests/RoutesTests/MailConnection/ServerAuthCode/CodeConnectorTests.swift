@@ -42,6 +42,18 @@ struct CodeConnectorTests {
         #expect(try await fixture.accessToken() == "ya29.server")
     }
 
+    @Test("gets the end that the app knows where Google names none")
+    func consentEndOfApp() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        _ = try await fixture.connect("ya29.jane", code: "4/0A", more: #","refresh_token_expires_in":604799"#)
+        let connectedAt = fixture.time.now
+        #expect(try await fixture.grant()?.refreshToken?.expiresAt == connectedAt + .seconds(604_799))
+        fixture.codes.grant("4/0B", refreshTokenLifetime: .seconds(86_400))
+        _ = try await fixture.connect("ya29.jane", code: "4/0B", more: #","refresh_token_expires_in":604799"#)
+        #expect(try await fixture.grant()?.refreshToken?.expiresAt == fixture.time.now + .seconds(86_400))
+    }
+
     @Test("can come in a form, and with a token that is meant for the server")
     func form() async throws {
         let fixture = try fixture()
@@ -257,13 +269,14 @@ extension AccountFixture {
         _ accessToken: String,
         refreshToken: String? = nil,
         code: String,
-        user: String = "42"
+        user: String = "42",
+        more: String = ""
     ) async throws -> ParsedResponse {
         try await connect(
             accessToken,
             refreshToken: refreshToken,
             user: user,
-            fields: #","server_auth_code":"\#(code)""#
+            fields: #","server_auth_code":"\#(code)"\#(more)"#
         )
     }
 }
