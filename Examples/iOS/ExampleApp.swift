@@ -26,7 +26,7 @@ struct RootView: View {
 
     var body: some View {
         switch session.state {
-        case .signedIn: GmailView()
+        case .signedIn: AccountView()
         case .signedOut: SignInView()
         case nil: ProgressView()
         }

@@ -4,7 +4,7 @@ import SwiftUI
 
 let gmailScope = "https://www.googleapis.com/auth/gmail.readonly"
 
-/// Signs in and connects Gmail, with one consent.
+/// Signs in and connects the Google account, with one consent.
 @MainActor
 func signIn(to account: AccountClient, presenter: UIViewController) async throws {
     let google = GIDSignIn.sharedInstance

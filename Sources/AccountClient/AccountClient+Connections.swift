@@ -36,7 +36,7 @@ extension AccountClient {
     ///   - onSwitch: Whether the default connection can switch to another account.
     /// - Returns: The connection that the tokens went to.
     /// - Throws: As ``perform(_:)``, ``AccountError/refused(status:code:message:)``,
-    ///   ``AccountError/otherAccount(expected:found:)``, ``AccountError/accountIsConnected``,
+    ///   ``AccountError/otherAccount(expected:found:)``, ``AccountError/accountIsConnected(connection:)``,
     ///   ``AccountError/unknownConnection``, and ``AccountError/tooManyConnections``.
     @discardableResult
     public func connectGoogle(

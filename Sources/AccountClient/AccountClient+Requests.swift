@@ -108,6 +108,8 @@ private struct ErrorBody: Decodable {
         /// The accounts of the connection and of the tokens, if they differ.
         let expected: String?
         let found: String?
+        /// The connection that has the account already.
+        let connection: String?
     }
 
     let detail: String?
@@ -159,8 +161,13 @@ extension AccountClient {
             }
         }
         let code = clean(body.error?.code)
-        let (expected, found) = (clean(body.error?.expected), clean(body.error?.found))
-        if let error = AccountError.connection(code: code, expected: expected, found: found) { return error }
+        let connectionError = AccountError.connection(
+            code: code,
+            expected: clean(body.error?.expected),
+            found: clean(body.error?.found),
+            connection: clean(body.error?.connection)
+        )
+        if let connectionError { return connectionError }
         return .refused(status: status, code: code, message: clean(body.detail ?? body.error?.message))
     }
 

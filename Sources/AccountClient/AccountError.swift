@@ -29,8 +29,8 @@ public enum AccountError: Error, Equatable, Sendable {
     /// The tokens are of another Google account than the connection. Both values are names for people: addresses, if
     /// they are known.
     case otherAccount(expected: String, found: String)
-    /// The account of the tokens is already another connection of the user.
-    case accountIsConnected
+    /// The account of the tokens is already another connection of the user: the one with this id.
+    case accountIsConnected(connection: String)
     /// The user has no connection with this id.
     case unknownConnection
     /// The user has as many connections as the backend allows.
@@ -58,12 +58,14 @@ public enum AccountError: Error, Equatable, Sendable {
     }
 
     /// Returns the error of a connection that one of the server's codes means, or nil for any other code.
-    static func connection(code: String?, expected: String?, found: String?) -> Self? {
+    static func connection(code: String?, expected: String?, found: String?, connection: String?) -> Self? {
         switch code {
         case "ACCOUNT_MISMATCH", "ACCOUNT_SWITCH":
             guard let expected, let found else { return nil }
             return .otherAccount(expected: expected, found: found)
-        case "ACCOUNT_CONNECTED": return .accountIsConnected
+        case "ACCOUNT_CONNECTED":
+            guard let connection else { return nil }
+            return .accountIsConnected(connection: connection)
         case "CONNECTION_NOT_FOUND": return .unknownConnection
         case "TOO_MANY_CONNECTIONS": return .tooManyConnections
         default: return nil
@@ -100,7 +102,7 @@ extension AccountError: CustomStringConvertible, LocalizedError {
             Self.text(status: status, code: code, message: message)
         case .otherAccount(let expected, let found):
             "This connection belongs to \(expected), and the tokens to \(found)."
-        case .accountIsConnected: "The Google account is already another connection of this user."
+        case .accountIsConnected(let connection): "The Google account is already the connection \(connection)."
         case .unknownConnection: "The user has no such connection."
         case .tooManyConnections: "The user has as many connections as the backend allows: disconnect one first."
         case .unreadableResponse(let status): "The server answered \(status) with content that cannot be read."

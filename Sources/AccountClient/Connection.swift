@@ -100,11 +100,11 @@ extension AccountClient {
 extension AccountClient.Connection {
     /// Returns an id that can stand in a request, and throws for one that no connection has.
     ///
-    /// Escaping would not do: proxies resolve `%2E%2E%2F` too, and `../user/me` is another route. The word `new` asks for
-    /// one more connection.
+    /// Escaping would not do: proxies resolve `%2E%2E%2F` too, and `../user/me` is another route. The words `new`
+    /// and `google` have meanings of their own.
     static func checked(_ id: String) throws(AccountError) -> String {
         let isPlain = id.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }
-        guard isPlain, !id.isEmpty, id != "new" else { throw .unknownConnection }
+        guard isPlain, !id.isEmpty, !["new", "google"].contains(id) else { throw .unknownConnection }
         return id
     }
 }

@@ -200,7 +200,7 @@ struct ConnectionTests {
                 409, #""code":"ACCOUNT_SWITCH","expected":"b@gmail.com","found":"c@gmail.com""#,
                 .otherAccount(expected: "b@gmail.com", found: "c@gmail.com")
             ),
-            (409, #""code":"ACCOUNT_CONNECTED""#, .accountIsConnected),
+            (409, #""code":"ACCOUNT_CONNECTED","connection":"c8""#, .accountIsConnected(connection: "c8")),
             (409, #""code":"TOO_MANY_CONNECTIONS""#, .tooManyConnections),
             (404, #""code":"CONNECTION_NOT_FOUND""#, .unknownConnection),
             // A backend of another version.

@@ -2,14 +2,14 @@ import AccountClient
 import GoogleSignIn
 import SwiftUI
 
-struct GmailView: View {
+struct AccountView: View {
     @Environment(Session.self) private var session
     @State private var asksToDelete = false
 
     var body: some View {
         List {
             if let profile = session.profile {
-                Section("Gmail") { connection(profile) }
+                Section("Google") { connection(profile) }
             }
             if let failure = session.failure { Text(failure) }
             Section {
@@ -42,7 +42,7 @@ struct GmailView: View {
             Button("Disconnect") { run { account in try await account.disconnectGoogle() } }
         } else {
             if let reason = profile.defaultConnection?.reason { LabeledContent("Disconnected", value: reason) }
-            Button("Connect Gmail") {
+            Button("Connect Google") {
                 run { account in
                     let presenter = try presenter()
                     _ = try await account.addScopes([gmailScope]) { request in
