@@ -17,7 +17,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         case corrupt
         /// The database was written by a newer version of this program.
         case newerSchema = "newer_schema"
-        /// The request contradicts stored data, such as a second grant of one user.
+        /// The request contradicts stored data, such as a second grant of one connection.
         case conflict
         /// The database server cannot be reached, or is shutting down: try again.
         case unreachable

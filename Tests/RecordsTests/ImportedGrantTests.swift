@@ -105,6 +105,15 @@ struct ImportedGrantTests {
         #expect(try read(#"{"user_id":"u","refresh_token":"r","labels":{}}"#).labels == ConnectionLabels.none)
     }
 
+    @Test("leaves out the account's id of a connection that has left its account")
+    func leftAccount() throws {
+        let grant = try read(
+            #"{"user_id":"u","google_user_id":"1","state":"disconnected","reason":"account_moved"}"#
+        )
+        #expect(grant.owner.googleUserID == nil)
+        #expect(grant.recordedState?.reason == .accountMoved)
+    }
+
     @Test("takes the connection of JSON that names none from the caller", arguments: [nil, "third"] as [String?])
     func usualConnection(named: String?) throws {
         let work = try #require(ConnectionID("work"))

@@ -181,7 +181,7 @@ struct ConnectionNameTests {
     func labels() {
         let many = Dictionary(uniqueKeysWithValues: (1...11).map { ("\($0)", "x") })
         let long = String(repeating: "x", count: 65)
-        for pairs in [many, [long: "x"], ["x": long], ["": "x"], ["x": ""], ["x": "a\u{1b}b"]] {
+        for pairs in [many, [long: "x"], ["x": long], ["": "x"], ["x": ""], ["x": "a\u{1b}b"], ["a=b": "x"]] {
             #expect(ConnectionLabels(pairs) == nil)
         }
         #expect(ConnectionLabels(["x": String(repeating: "x", count: 64)])?.pairs.count == 1)

@@ -98,12 +98,15 @@ extension ImportedGrant {
         guard refreshToken != nil || accessToken != nil || recordedState?.state.endsRefreshes == true else {
             throw InputError("refresh_token and access_token are both missing")
         }
+        let googleUserID = try fields.identifier("google_user_id")
+        let hasLeftAccount = recordedState?.reason == .accountMoved
         self.init(
             userID: userID,
             connection: try Self.connection(in: fields) ?? connection,
             clientID: try Self.clientID(in: fields, clientIDs),
             owner: Grant.Owner(
-                googleUserID: try fields.identifier("google_user_id"),
+                // Two connections of one user never share an id.
+                googleUserID: hasLeftAccount ? nil : googleUserID,
                 email: try fields.text("google_email"),
                 name: try fields.text("google_name"),
                 emailIsVerified: try fields.boolean("google_verified_email")

@@ -80,7 +80,8 @@ struct ImportedGrantBatch: Sendable {
 
     /// Returns the user's other connection that has the account of the record: two of one user never share one.
     private func holder(ofAccountIn imported: ImportedGrant, among grants: [Grant]) -> Grant? {
-        grants.first { $0.connection != imported.connection && $0.isConnection(of: imported.owner) }
+        if imported.recordedState?.reason == .accountMoved { return nil }
+        return grants.first { $0.connection != imported.connection && $0.isConnection(of: imported.owner) }
     }
 
     /// A grant that is to be added, and the date of its tokens.

@@ -8,7 +8,7 @@ package struct ImportedGrantWriter: Sendable {
     package enum Outcome: Equatable, Sendable {
         case stored
         case replaced
-        /// The user already has a grant, which is unchanged. Its refresh token might be a successor of the input's.
+        /// The connection already has a grant, which is unchanged. Its refresh token might be a successor of the input's.
         case kept
         /// The user ended the stored grant, replaced its refresh token, or disconnected before there was a grant, and
         /// the input does not have a newer one.
@@ -19,7 +19,7 @@ package struct ImportedGrantWriter: Sendable {
         case accountConnected(ConnectionID)
     }
 
-    /// The treatment of a user who already has a grant.
+    /// The treatment of a connection that already has a grant.
     package enum Existing: Sendable {
         case keep
         case replace

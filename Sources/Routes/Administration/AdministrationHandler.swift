@@ -29,8 +29,13 @@ struct AdministrationHandler: Sendable {
     /// Throws if a change must not be made to the user's stored grant.
     typealias GrantCheck = @Sendable (Grant?) throws -> Void
 
-    /// A response, and the grant as it is stored now.
-    private typealias Change = (response: ServerResponse, grant: Grant?)
+    private struct Change {
+        let response: ServerResponse
+        /// The connection's grant as it is stored now.
+        var grant: Grant?
+        /// All that have ended with the user.
+        var ends: [GrantDisconnection] = []
+    }
 
     let engine: RefreshEngine
     let vault: TokenVault
@@ -68,7 +73,8 @@ struct AdministrationHandler: Sendable {
         }
     }
 
-    /// The connection that an operation is about. A deletion of a user is about all, and a list about those of all users.
+    /// The connection that an operation is about. A deletion of a user is about all, and a list about those of all
+    /// users.
     private struct Target {
         let user: String
         let connection: ConnectionID
@@ -84,7 +90,8 @@ struct AdministrationHandler: Sendable {
 
     /// Performs an operation once the audit's line is recorded.
     ///
-    /// A refusal is recorded too. Without a `connection` the request's query can name one. `check` is called in the transaction that disconnects or retries the grant.
+    /// A refusal is recorded too. Without a `connection` the request's query can name one. `check` is called in the
+    /// transaction that disconnects or retries the grant.
     func perform(
         _ operation: Operation,
         _ request: ServerRequest,
@@ -127,6 +134,9 @@ struct AdministrationHandler: Sendable {
             await engine.storeChanged()
             if let stored, let changed = change.grant {
                 log.state(GrantEvent(of: changed, kind: .state, from: stored.state, at: time.now))
+            }
+            for end in change.ends {
+                log.state(GrantEvent(of: end.grant, kind: .state, from: end.formerState, at: time.now))
             }
             _ = record(operation, "done", service, change.grant?.id ?? grant, target.connection)
             return change.response
@@ -239,7 +249,9 @@ struct AdministrationHandler: Sendable {
         switch try await writer.store([imported]).first {
         case .keptEnded: throw ServiceError.keptEnded
         case .refused: throw ServiceError.userWasDeleted
-        case .accountConnected(let connection): throw ServiceError.accountConnected(connection)
+        case .accountConnected(let connection):
+            let isCovered = service.connections.covers(connection.description)
+            throw ServiceError.accountConnected(isCovered ? connection : nil)
         case .stored: result = "added"
         case .kept: result = "kept"
         case .replaced, nil: result = "replaced"
@@ -250,7 +262,7 @@ struct AdministrationHandler: Sendable {
             line.field("result", result)
             grant?.write(to: &line)
         }
-        return (response, grant)
+        return Change(response: response, grant: grant)
     }
 
     /// Changes the labels of a connection, and nothing else.
@@ -260,7 +272,7 @@ struct AdministrationHandler: Sendable {
         }
         let changed = try await database.store.transact { transaction -> Grant? in
             let stored = try transaction.grant(ofUser: target.user, connection: target.connection)
-            guard var grant = stored, grant.reason != .userDeleted else { return nil }
+            guard var grant = stored, ![.userDeleted, .forgotten].contains(grant.reason) else { return nil }
             grant.labels = labels
             try transaction.update(grant)
             return grant
@@ -270,7 +282,7 @@ struct AdministrationHandler: Sendable {
             line.field("result", "labelled")
             changed.write(to: &line)
         }
-        return (response, changed)
+        return Change(response: response)
     }
 
     private func disconnect(_ target: Target, _ check: @escaping GrantCheck) async throws -> Change {
@@ -286,7 +298,10 @@ struct AdministrationHandler: Sendable {
         }
         guard let ending else { throw ServiceError.noGrant }
         let end = ending.plannedEnd
-        return (.object(headers: [ServerResponse.noStore]) { end.write(to: &$0, ofUser: target.user) }, ending.grant)
+        let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
+            end.write(to: &line, ofUser: target.user)
+        }
+        return Change(response: response, grant: ending.grant)
     }
 
     private func retry(_ target: Target, _ check: @escaping GrantCheck) async throws -> Change {
@@ -308,7 +323,7 @@ struct AdministrationHandler: Sendable {
             line.field("user_id", target.user)
             line.field("result", result.rawValue)
         }
-        return (response, grant)
+        return Change(response: response, grant: grant)
     }
 
     private func delete(_ user: String) async throws -> Change {
@@ -319,7 +334,7 @@ struct AdministrationHandler: Sendable {
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
             deletion.write(to: &line, ofUser: user, end)
         }
-        return (response, deletion.ends.first?.grant)
+        return Change(response: response, ends: deletion.ends)
     }
 }
 

@@ -63,7 +63,7 @@ struct InternalErrorForm: Hashable, Sendable {
                 .forbidden("this service cannot have tokens of this user")
             case .forbiddenConnection:
                 .forbidden(
-                    #"this service cannot have this connection: see "connections" of its entry in the services file"#
+                    "this service cannot have this connection: see its entry in the services file"
                 )
             case .absentUser:
                 .forbidden("this service gets tokens only for the subject_token of a user who is present")
@@ -153,7 +153,10 @@ struct InternalErrorForm: Hashable, Sendable {
                 Self(
                     409,
                     code: "account_connected",
-                    message: "the account of the record is the connection \(connection) of this user: not stored"
+                    message: """
+                        the account of the record is \(connection.map { "the connection \($0)" } ?? "another connection") \
+                        of this user: not stored
+                        """
                 )
             case .userWasDeleted:
                 Self(

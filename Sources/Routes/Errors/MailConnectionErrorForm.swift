@@ -127,7 +127,7 @@ struct MailConnectionErrorForm: Hashable, Sendable {
                 Self(
                     409,
                     code: .tooManyConnections,
-                    message: "This user has \(limit) connections already; disconnect one first"
+                    message: "This user has \(limit) connections, the most that are possible"
                 )
             case .stillConnecting:
                 Self(

@@ -72,7 +72,7 @@ enum ServiceError: Error, Hashable, Sendable {
     case noUser
     case keptEnded
     /// The account of the record is this other connection of the user.
-    case accountConnected(ConnectionID)
+    case accountConnected(ConnectionID?)
     case userWasDeleted
     case manageAuditUnavailable
     /// `problem` continues a sentence about the grant.

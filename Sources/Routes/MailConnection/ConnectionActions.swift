@@ -4,12 +4,6 @@ internal import Scheduler
 internal import Storage
 internal import Telemetry
 
-/// A grant that its user has ended, and the state that it had before.
-struct EndedGrant: Sendable {
-    let grant: Grant
-    let formerState: GrantState
-}
-
 /// What both families of routes about connections do: to connect an account, and to disconnect one.
 struct ConnectionActions: Sendable {
     /// A user without a grant who disconnects again within this time repeats a request.
@@ -96,19 +90,18 @@ struct ConnectionActions: Sendable {
 
     private func end(_ connection: ConnectionID, of caller: AuthenticatedCaller, requestID: String) async throws {
         let now = dependencies.time.now
-        let ended = try await dependencies.store.transact { transaction -> [EndedGrant] in
+        let ended = try await dependencies.store.transact { transaction -> [GrantDisconnection] in
             let user = try caller.storeUser(in: transaction, at: now)
             guard let grant = try transaction.grant(ofUser: user.id, connection: connection),
                 grant.reason != .userRequest
             else { return [] }
-            let ending = try GrantDisconnection.end(grant, reason: .userRequest, in: transaction, at: now)
-            return [EndedGrant(grant: ending.grant, formerState: grant.state)]
+            return [try GrantDisconnection.end(grant, reason: .userRequest, in: transaction, at: now)]
         }
         await report(ended, requestID: requestID, at: now)
     }
 
     /// Logs grants that their user ended, and notifies the engine, which revokes them at Google.
-    func report(_ ended: [EndedGrant], requestID: String, at now: Timestamp) async {
+    func report(_ ended: [GrantDisconnection], requestID: String, at now: Timestamp) async {
         guard !ended.isEmpty else { return }
         for ending in ended {
             let grant = ending.grant

@@ -1,6 +1,6 @@
 internal import Storage
 
-/// The rules for new tokens of a user who might already have a grant.
+/// The rules for new tokens of a connection that might already have a grant.
 ///
 ///     ConnectionRules.decide(stored: grantOfJohn, incoming: ownerJane)
 ///     // Decision(relation: .switched(from: "john@gmail.com", to: "jane@gmail.com"), keepsStored: false)

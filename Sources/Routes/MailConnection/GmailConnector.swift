@@ -4,7 +4,8 @@ internal import GoogleOAuth
 internal import Scheduler
 internal import Storage
 
-/// Connects a user's Gmail: stores the app's tokens by a decision that is valid for the data stored at that instant.
+/// Connects a user's Google account: stores the app's tokens by a decision that is valid for the data stored at that
+/// instant.
 ///
 ///     let connector = GmailConnector(dependencies: …, tokens: tokens, identity: identity, caller: caller)
 ///     let connected = try await connector.store()
@@ -42,10 +43,17 @@ struct GmailConnector: Sendable {
     /// The tokens of the app's code, if it has brought one instead of a refresh token.
     var exchanged: ExchangedTokens?
 
-    /// Stores the tokens. Asks Google for the owner of the stored grant only if nobody has asked before.
-    func store(lookup: ConnectionRules.OwnerLookup = .notAsked) async throws -> Connected {
+    /// What was found out before a code was spent. Later nobody asks Google, whose failure would lose the code's tokens.
+    struct Preparation: Sendable {
+        /// The request's target, or the connection that turned out to have the account.
+        let target: ConnectionTarget
+        let lookup: ConnectionRules.OwnerLookup
+    }
+
+    /// Stores the tokens. Asks Google for unknown owners, unless that was done before.
+    func store(preparedBy preparation: Preparation? = nil) async throws -> Connected {
         for _ in 0..<Self.maximumAttempts {
-            let basis = try await decide(lookup: lookup)
+            let basis = try await decide(preparedBy: preparation)
             if let connected = try await store(basis) { return connected }
         }
         throw StoreError(.busy, "the user's grant changed too often while it was being stored")
@@ -53,16 +61,23 @@ struct GmailConnector: Sendable {
 
     // MARK: Deciding
 
-    /// Asks Google for the owner of the stored grant, if the decision needs it and only Google knows it.
-    func lookUpOwnerIfNeeded() async throws -> ConnectionRules.OwnerLookup {
-        try await decide(lookup: .notAsked).lookup
+    /// Decides about the tokens without storing them, and asks Google for the owners that only Google knows.
+    func prepare() async throws -> Preparation {
+        let basis = try await decide(preparedBy: nil)
+        // Who was not asked by now will not be asked any more.
+        return Preparation(target: basis.target, lookup: basis.lookup == .notAsked ? .unknown : basis.lookup)
     }
 
-    private func decide(lookup former: ConnectionRules.OwnerLookup) async throws -> Basis {
-        var lookup = former
+    private func decide(preparedBy preparation: Preparation?) async throws -> Basis {
+        var lookup = preparation?.lookup ?? .notAsked
         while true {
             let grants = try await dependencies.store.grants(ofUser: caller.userID)
-            let target = try await knownTarget(among: grants)
+            let target: ConnectionTarget
+            if let preparation {
+                target = currentTarget(preparation.target, among: grants)
+            } else {
+                target = try await knownTarget(among: grants)
+            }
             let place = try resolve(target, among: grants)
             let stored = place.stored
             if let decision = ConnectionRules.decide(stored: stored, lookup: lookup, incoming: identity.owner) {
@@ -76,7 +91,7 @@ struct GmailConnector: Sendable {
                 )
             }
             // Only about a stored grant there is nothing to decide yet.
-            guard let stored else { continue }
+            guard let stored else { throw AppError.internalError }
             lookup = try await lookUpOwner(of: stored)
         }
     }
@@ -96,11 +111,21 @@ struct GmailConnector: Sendable {
         return tokens.target
     }
 
+    /// Returns the target that was found before, or `new` if the connection has got another account since.
+    private func currentTarget(_ found: ConnectionTarget, among grants: [Grant]) -> ConnectionTarget {
+        guard tokens.target == .new, case .named(let id) = found else { return found }
+        let hasSameAccount = grants.contains { grant in
+            grant.connection == id && !grant.owner.isOtherAccount(than: identity.owner)
+        }
+        return hasSameAccount ? found : .new
+    }
+
     private func resolve(
         _ target: ConnectionTarget,
         among grants: [Grant]
     ) throws(AppError) -> ConnectionTarget.Resolution {
         do throws(ConnectionTargetError) {
+            let target = target.refusingSwitch(tokens.refusesSwitch)
             return try target.resolve(among: grants, account: identity.owner, limit: dependencies.connectionsPerUser)
         } catch {
             // Also after a code was spent: then it is an end like any other, and not a failure of the store.
@@ -238,6 +263,9 @@ struct GmailConnector: Sendable {
             let place = try resolve(basis.target, among: try transaction.grants(ofUser: caller.userID))
             guard Self.isExpected(place, by: reconnection, on: basis) else { return nil }
             let stored = place.stored
+            if let newer = try exchanged?.newerConnection(than: stored, in: transaction) {
+                return GrantChange(grant: newer, events: [])
+            }
             if let exchanged, let stored,
                 try Self.isSuperseded(exchanged, by: stored, bringing: incoming, in: transaction)
             {

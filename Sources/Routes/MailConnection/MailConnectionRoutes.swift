@@ -4,8 +4,8 @@ internal import Scheduler
 internal import Storage
 internal import Telemetry
 
-/// The routes of PayPulse's backend, with its paths and its JSON: connecting a user's Gmail, the profile, disconnecting
-/// and deleting.
+/// The routes of PayPulse's backend, with its paths and its JSON: connecting a user's Google account, the profile,
+/// disconnecting and deleting.
 ///
 /// They know the default connection alone. ``ConnectionRoutes`` know all.
 struct MailConnectionRoutes: Sendable {
@@ -72,6 +72,7 @@ struct MailConnectionRoutes: Sendable {
             // PayPulse's own function returned the date alone, and the app shows it unchanged.
             data.field("created_on", user.createdAt.iso8601Date)
             data.field("created_at", user.createdAt.iso8601Seconds)
+            // PayPulse's names: what /v1/connections says about the connection `default`.
             data.field("gmail_account_connected", grant?.state.isConnected ?? false)
             if let grant {
                 data.object("gmail_connection") { $0.writeConnection(of: grant) }
@@ -109,12 +110,10 @@ struct MailConnectionRoutes: Sendable {
     private func delete(_ request: ServerRequest) async throws {
         let caller = try await callers.caller(of: request)
         let now = dependencies.time.now
-        let ended = try await dependencies.store.transact { transaction -> [EndedGrant] in
+        let deletion = try await dependencies.store.transact { transaction in
             let user = try caller.storeUser(in: transaction, at: now)
-            let former = try transaction.grants(ofUser: user.id)
-            let deletion = try AccountDeletion.delete(user: user.id, in: transaction, at: now)
-            return zip(former, deletion?.ends ?? []).map { EndedGrant(grant: $1.grant, formerState: $0.state) }
+            return try AccountDeletion.delete(user: user.id, in: transaction, at: now)
         }
-        await actions.report(ended, requestID: request.id, at: now)
+        await actions.report(deletion?.ends ?? [], requestID: request.id, at: now)
     }
 }

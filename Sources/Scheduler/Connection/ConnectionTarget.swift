@@ -39,6 +39,12 @@ package enum ConnectionTarget: Hashable, Sendable {
         }
     }
 
+    /// The target of a request that may refuse a switch. Then the default connection keeps its account, as a named one
+    /// does.
+    package func refusingSwitch(_ refusesSwitch: Bool) -> ConnectionTarget {
+        self == .standard && refusesSwitch ? .named(.default) : self
+    }
+
     /// Where the tokens go, by what is stored.
     package enum Resolution: Sendable {
         case stored(Grant)
@@ -88,16 +94,20 @@ package enum ConnectionTarget: Hashable, Sendable {
         case .new:
             if let grant = grants.first(where: { $0.isConnection(of: account) }) { return .stored(grant) }
             guard grants.contains(where: { $0.connection.isDefault }) else { return .missing(.default) }
-            let unwanted: [GrantReason] = [.userRequest, .accountMoved, .forgotten]
-            let wanted = grants.count { !unwanted.contains($0.reason) }
-            guard wanted < limit, grants.count < Self.maximumRows else { throw .tooManyConnections(limit: limit) }
+            guard grants.count(where: \.countsAgainstLimit) < limit else { throw .tooManyConnections(limit: limit) }
+            guard grants.count < Self.maximumRows else { throw .tooManyConnections(limit: Self.maximumRows) }
             return .missing(nil)
         }
     }
 
-    /// Connections that a user has ended stay in the list, so that they can be connected again. More than these, whatever
-    /// their state, are refused.
-    private static let maximumRows = 200
+    /// Connections that a user has ended stay in the list, so that they can be connected again. More than these are
+    /// refused, whatever their state.
+    package static let maximumRows = 200
+}
+
+extension Grant {
+    /// `true` unless the user has ended this connection or left its account, or it is forgotten.
+    fileprivate var countsAgainstLimit: Bool { ![.userRequest, .accountMoved, .forgotten].contains(reason) }
 }
 
 package enum ConnectionTargetError: Error, Hashable, Sendable {

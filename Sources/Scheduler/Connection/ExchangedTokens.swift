@@ -70,6 +70,16 @@ package struct ExchangedTokens: Sendable {
         return token.consentedAt.map { $0 >= receivedAt } ?? true
     }
 
+    /// Returns the user's other connection of this account, if it was connected after Google's answer: its consent is
+    /// the newer one.
+    package func newerConnection(than target: Grant?, in transaction: any StoreTransaction) throws -> Grant? {
+        try transaction.grants(ofUser: userID).first { grant in
+            guard grant.id != target?.id, grant.state.isConnected, grant.isConnection(of: owner) else { return false }
+            guard let connectedAt = try transaction.lastConnection(of: grant.id) else { return false }
+            return connectedAt > receivedAt
+        }
+    }
+
     /// Returns the tokens sealed for a grant.
     package func sealed(for id: GrantID, with vault: TokenVault) throws(CryptoError) -> IncomingTokens {
         var incoming = IncomingTokens(clientID: clientID, owner: owner, scope: scope)
@@ -170,7 +180,7 @@ extension ResultRecovery {
         time: any TimeSource,
         random: any RandomSource
     ) async throws {
-        // The newest of one user first: the others are outdated then.
+        // The newest first: older ones of the same connection are outdated then.
         for tokens in list.sorted(by: { $0.receivedAt > $1.receivedAt }) {
             let (id, connection, now) = (GrantID.random(from: random), ConnectionID.random(from: random), time.now)
             let isCurrent = try await store.transact { transaction in
@@ -190,9 +200,9 @@ extension ExchangedTokens {
         }
     }
 
-    /// Stores the tokens of a former process as the grant of their user.
+    /// Stores the tokens of a former process as a grant of their user.
     ///
-    /// Returns `false` if they no longer count: the user was deleted, or has connected or disconnected Gmail since.
+    /// Returns `false` if they no longer count: the user was deleted, or has connected or disconnected the account since.
     /// Storing them twice has no further effect.
     fileprivate func store(
         in transaction: any StoreTransaction,
@@ -206,7 +216,7 @@ extension ExchangedTokens {
         var connection = newConnection
         let grants = try transaction.grants(ofUser: userID)
         do throws(ConnectionTargetError) {
-            switch try target.resolve(among: grants, account: owner, limit: .max) {
+            switch try target.refusingSwitch(refusesSwitch).resolve(among: grants, account: owner, limit: .max) {
             case .stored(let grant): stored = grant
             case .missing(let name): connection = name ?? newConnection
             }
@@ -214,6 +224,7 @@ extension ExchangedTokens {
             return false
         }
         if staysWithItsAccount, let stored, stored.owner.isOtherAccount(than: owner) { return false }
+        if try newerConnection(than: stored, in: transaction) != nil { return false }
         let id = stored?.id ?? newID
         let incoming = try sealed(for: id, with: vault)
         var reconnection: Reconnection?

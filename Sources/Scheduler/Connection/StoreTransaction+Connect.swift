@@ -50,6 +50,8 @@ extension StoreTransaction {
         var events: [GrantEvent] = []
         for other in try grants(ofUser: grant.userID) where other.id != grant.id {
             guard other.isConnection(of: grant.owner) else { continue }
+            // An old export must not bring its token back once the account has left this connection.
+            try rememberRefreshToken(of: other, at: now)
             var left = other
             events += left.leaveAccount(at: now)
             try update(left)

@@ -1,6 +1,6 @@
 package import Base
 
-/// The name of one of a user's connections to Google accounts.
+/// The id of one of a user's connections to Google accounts.
 ///
 /// It is unique among the connections of one user. The worker makes it, or an import brings it:
 ///
@@ -19,7 +19,7 @@ package struct ConnectionID: Hashable, Comparable, Sendable, CustomStringConvert
     /// Words that have a place of their own in a request or in a path.
     private static let reserved: Set<String> = [wordForNew, "google"]
     static let maximumLength = 32
-    /// Digits that nobody confuses when reading an id aloud: without l and o.
+    /// Digits that nobody confuses when reading an id aloud: without l, o, 0 and 1.
     private static let digits = Array("abcdefghijkmnpqrstuvwxyz23456789".utf8)
     /// The letter c and 45 random bits.
     private static let randomDigits = 10

@@ -6,19 +6,25 @@ package import Base
 package struct ConnectionLabels: Hashable, Sendable {
     package static let maximumCount = 10
     package static let maximumLength = 64
-    package static let rule = "must be at most \(maximumCount) pairs of texts of 1 to \(maximumLength) bytes"
+    package static let rule = """
+        must be at most \(maximumCount) pairs of texts of 1 to \(maximumLength) bytes, and a name has no =
+        """
     package static let none = ConnectionLabels(pairs: [:])
 
     package private(set) var pairs: [String: String]
 
     private init(pairs: [String: String]) { self.pairs = pairs }
 
-    /// Takes the pairs if they keep the limits. A text with a control character is refused, because commands print it.
+    /// Takes the pairs if they keep the limits.
+    ///
+    /// A text with a control character is refused, because commands print it. So is a name with `=`, which a search for
+    /// `NAME=VALUE` would not find.
     package init?(_ pairs: [String: String]) {
         guard pairs.count <= Self.maximumCount else { return nil }
         let texts = Array(pairs.keys) + Array(pairs.values)
         let areShort = texts.allSatisfy { (1...Self.maximumLength).contains($0.utf8.count) }
-        guard areShort, !texts.contains(where: { $0.unicodeScalars.contains(where: \.disturbsTerminals) }) else {
+        guard areShort, !pairs.keys.contains(where: { $0.utf8.contains(UInt8(ascii: "=")) }) else { return nil }
+        guard !texts.contains(where: { $0.unicodeScalars.contains(where: \.disturbsTerminals) }) else {
             return nil
         }
         self.pairs = pairs

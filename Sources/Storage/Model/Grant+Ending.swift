@@ -24,12 +24,14 @@ extension Grant {
     /// Ends the grant because the user asked for it, or was deleted.
     ///
     /// With `revokes` its tokens are kept until the revocation at Google is done, else they are deleted at once. The
-    /// refresh token of another account is never revoked.
+    /// refresh token of another account is never revoked. A grant that has left its account has nothing to end, and
+    /// stays without one.
     package mutating func disconnectByRequest(
         revokes: Bool,
         reason: GrantReason = .userRequest,
         at now: Timestamp
     ) -> [GrantEvent] {
+        if self.reason == .accountMoved, reason == .userRequest { return [] }
         let revokes = revokes && !hasTokenOfAnotherAccount
         let events = end(as: .disconnected, reason: reason, at: now)
         if reason == .userDeleted { scope = "" }
@@ -45,8 +47,11 @@ extension Grant {
 
     /// Ends the grant because its user has connected the account by another connection. Its tokens are deleted and not
     /// revoked: that would end the other connection too.
+    ///
+    /// A grant that has ended before gets the reason too, so that it does not count as a connection of the account any
+    /// more.
     package mutating func leaveAccount(at now: Timestamp) -> [GrantEvent] {
-        let events = state.endsRefreshes ? [] : end(as: .disconnected, reason: .accountMoved, at: now)
+        let events = end(as: .disconnected, reason: .accountMoved, at: now)
         revocationAskedAt = nil
         dueAt = nil
         wipeTokens()

@@ -5,6 +5,8 @@ package import Crypto
 package struct GrantDisconnection: Hashable, Sendable {
     /// The grant as it is stored now.
     package let grant: Grant
+    /// The state that it had before.
+    package let formerState: GrantState
     /// `true` if a revocation would end another stored grant too, so Google is not notified.
     package let isShared: Bool
 
@@ -20,14 +22,14 @@ package struct GrantDisconnection: Hashable, Sendable {
         var grant = stored
         let events = grant.disconnectByRequest(revokes: !isShared, reason: reason, at: now)
         if reason == .userDeleted {
-            // No import stores the user's grant while the tombstone exists, and a later grant has another id.
+            // No import stores a grant of the user while the tombstone exists, and a later grant has another id.
             try transaction.forgetLeftTokens(of: stored.id)
         } else {
             try transaction.rememberRefreshToken(of: stored, at: now)
         }
         try transaction.update(grant)
         for event in events { try transaction.record(event) }
-        return GrantDisconnection(grant: grant, isShared: isShared)
+        return GrantDisconnection(grant: grant, formerState: stored.state, isShared: isShared)
     }
 
     /// Ends a user's grant at an operator's request, or returns `nil` if there is none.
@@ -108,15 +110,21 @@ package struct GrantDisconnection: Hashable, Sendable {
         try !grants(endedWith: grant, in: transaction, at: now).isEmpty
     }
 
-    /// Returns the other grants that a revocation would end although they are not to be revoked.
+    /// Returns the other grants that a revocation would end although they are not to be revoked: those of the account,
+    /// and those with the same token, whose account might not be known.
     private static func grants(
         endedWith grant: Grant,
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws -> [Grant] {
-        try transaction.grants(sharingAccountWith: grant).filter {
-            $0.isEnded(byRevocationFor: grant.clientID, at: now)
+        var others = try transaction.grants(sharingAccountWith: grant)
+        if let mark = grant.refreshToken?.marks?.digest {
+            let known = Set(others.map(\.id))
+            others += try transaction.grants(withRefreshTokenMark: mark).filter {
+                $0.id != grant.id && !known.contains($0.id)
+            }
         }
+        return others.filter { $0.isEnded(byRevocationFor: grant.clientID, at: now) }
     }
 }
 

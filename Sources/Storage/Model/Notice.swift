@@ -2,7 +2,7 @@ package import Base
 
 /// One message to the backend about a user, kept in the outbox until it is accepted.
 ///
-/// One queue for each user keeps the order: `user.deleted` always follows the last notice of the user's grant.
+/// One queue for each user keeps the order: `user.deleted` always follows the last notice of the user's grants.
 package struct Notice: Hashable, Sendable {
     /// The position in the order of all notices of one store.
     package let sequence: Int64

@@ -139,6 +139,30 @@ struct SpilledTokensTests {
         }
     }
 
+    @Test("are dropped if the account has become another connection since", arguments: [60, -60] as [Int64])
+    func connectedOtherwise(seconds: Int64) async throws {
+        try await with { fixture, context, vault in
+            let now = fixture.time.now
+            let store = try fixture.openStore()
+            let owner = Grant.Owner(googleUserID: "g-1", email: "jane@gmail.com")
+            let work = ConnectionID("work") ?? .default
+            let new = NewConnection(id: GrantID(rawValue: 7), userID: "42", connection: work)
+            var incoming = IncomingTokens(clientID: "1-server", owner: owner)
+            incoming.refreshToken = try vault.seal(refreshToken: Secret("1//work"), for: new.id)
+            _ = try await store.transact { [incoming] in
+                try $0.connect(incoming, as: new, changing: nil, by: nil, at: now + .seconds(seconds))
+            }
+            await store.close()
+            try await spill([tokens(of: "42", "jane", at: now)], context, vault)
+            let isDropped = seconds > 0
+            #expect((try await grant(of: "42", fixture) == nil) == isDropped)
+            let after = try fixture.openStore()
+            let other = try await after.grant(ofUser: "42", connection: work)
+            await after.close()
+            #expect(other?.reason == (isDropped ? GrantReason.none : .accountMoved))
+        }
+    }
+
     @Test("of one user leave the newest", arguments: [false, true])
     func severalOfOneUser(isReversed: Bool) async throws {
         try await with { fixture, context, vault in

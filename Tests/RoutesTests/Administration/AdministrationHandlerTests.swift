@@ -378,6 +378,19 @@ struct AdministrationHandlerTests {
         #expect(without.text == #"{"user_id":"u-2","ended_sessions":0,"revocation":null}"#)
     }
 
+    @Test("deletes a user with all connections, and logs the end of each")
+    func deleteUserWithConnections() async throws {
+        let user = User(id: "u-1", createdAt: fixture.time.now)
+        try await fixture.store.transact { try $0.insert(user) }
+        for connection in ["work", "school"] {
+            let body = #"{"refresh_token":"1//\#(connection)","connection":"\#(connection)"}"#
+            let query: [ServerRequest.Field] = [("connection", connection)]
+            #expect(try await send("PUT", "/v1/grants/u-1", query, body: body).status == 201)
+        }
+        #expect(try await send("DELETE", "/v1/users/u-1").status == 200)
+        #expect(fixture.audit.lines(of: "state").map { $0["to"]?.string } == ["disconnected", "disconnected"])
+    }
+
     // MARK: Retrying
 
     @Test("makes a grant due now")

@@ -192,6 +192,61 @@ struct ConnectionRoutesTests {
         #expect(back.statusAndCode == "409 ACCOUNT_CONNECTED" && back["error"]?["connection"] == .string("default"))
     }
 
+    @Test("one that had ended, or is deleted later, gives its account away too", arguments: [1, 2])
+    func takesOverEnded(path: Int) async throws {
+        _ = try await connect("jane")
+        let id = try newID(try await connect("joe", as: "new"))
+        if path == 1 { _ = try await delete("/v1/connections/\(id)") }
+        _ = try await fixture.connect("ya29.joe", refreshToken: "1//joe-old-app")
+        if path == 2 { #expect(try await delete("/v1/connections/\(id)").status == 200) }
+        #expect(try await grants().map(\.reason) == [.none, .accountMoved])
+        #expect(try await connect("joe", as: "default", refreshToken: "1//joe-2").status == 201)
+        #expect(try await connect("joe", as: id).statusAndCode == "409 ACCOUNT_CONNECTED")
+        #expect(try await profile() == ["default joe@work.example active", "\(id) joe@work.example disconnected"])
+    }
+
+    @Test("a refusal to switch also leaves the account's other connection alone")
+    func refusedTakeOver() async throws {
+        let work = try #require(ConnectionID("work"))
+        let id = GrantID.random(from: fixture.random)
+        let owner = Grant.Owner(googleUserID: "g-2", email: "joe@work.example")
+        var incoming = IncomingTokens(clientID: FakeGoogle.clientID, owner: owner)
+        incoming.refreshToken = try fixture.vault.seal(refreshToken: Secret("1//imported"), for: id)
+        let grant = Grant.connected(
+            id: id,
+            userID: "42",
+            connection: work,
+            incoming: incoming,
+            dueAt: nil,
+            at: fixture.time.now
+        ).grant
+        try await fixture.store.transact { try $0.insert(grant) }
+        let response = try await connect("joe", fields: #","on_switch":"refuse""#)
+        #expect(response.statusAndCode == "409 ACCOUNT_CONNECTED")
+        #expect(response["error"]?["connection"] == .string("work"))
+        #expect(try await grants() == [grant])
+    }
+
+    @Test("a code is spent only after Google was asked about unknown accounts, which is not repeated then")
+    func unknownOwnerAndCode() async throws {
+        try await fixture.importGrant()
+        fixture.google.setLookups(
+            "fresh-1",
+            userInfo: .account(.init(id: "g-1")),
+            tokenInfo: .account(.init(id: "g-1"))
+        )
+        fixture.codes.grant("4/0A", ofAccount: .success("g-2"))
+        let response = try await fixture.send(
+            "POST",
+            "/v1/connections/google",
+            token: fixture.token(ofUser: "42"),
+            json: #"{"access_token":"ya29.joe","server_auth_code":"4/0A","connection":"new"}"#
+        )
+        #expect(response.status == 201)
+        #expect(fixture.google.refreshed.count == 1)
+        #expect(try await grants().count == 2 && fixture.codes.revoked.isEmpty)
+    }
+
     @Test("an account that only Google knows is found before one more connection is made")
     func unknownOwner() async throws {
         try await fixture.importGrant()

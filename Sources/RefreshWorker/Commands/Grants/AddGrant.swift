@@ -6,14 +6,14 @@ import Records
 import Storage
 
 extension Command {
-    /// `grants add USER`: stores one grant and replaces the user's stored one.
+    /// `grants add USER`: stores one grant and replaces the connection's stored one.
     static let addGrant = Command(
         words: ["grants", "add"],
         summary: "store a user's grant from a refresh token",
         discussion: """
             Reads either a refresh token alone, or the JSON of a grant (access_token, refresh_token, expires_at, scope \
             and so on), from standard input or from a file. It is never an argument, because every user of the machine \
-            can read those. A grant that the user already has is replaced, unless a refresh has replaced this refresh \
+            can read those. A stored grant of the connection is replaced, unless a refresh has replaced this refresh \
             token.
             """,
         operands: [.user("the user of the grant, by the backend's id")],
@@ -57,7 +57,7 @@ extension Command {
             added = try ImportedGrant.read(
                 input,
                 forUser: user,
-                connection: arguments.connection,
+                connection: arguments.has("connection") ? arguments.connection : nil,
                 clientID: arguments["client-id"],
                 configured: context.configuration.clientIDs,
                 at: context.time.now
@@ -80,20 +80,21 @@ extension Command {
                 try await store.grant(ofUser: user, connection: added.connection)
             )
         }
+        let owner = "\(DisplayedText(user))\(added.connection.clause)"
         let verb: String
         switch outcome.first {
         case .keptEnded:
-            throw CommandError(.userMustAct, "\(DisplayedText(user)) \(GrantImport.endedGrant)")
+            throw CommandError(.userMustAct, "\(owner) \(GrantImport.endedGrant)")
         case .refused:
-            throw CommandError(.userMustAct, "\(DisplayedText(user)) was deleted and is not restored")
+            throw CommandError(.userMustAct, "\(owner) was deleted and is not restored")
         case .accountConnected(let other):
-            throw CommandError(.badData, "\(DisplayedText(user)) \(GrantImport.connectedAccount(other))")
+            throw CommandError(.badData, "\(owner) \(GrantImport.connectedAccount(other))")
         case .replaced: verb = "replaced"
         case .kept: verb = "kept"
         case .stored, nil: verb = "added"
         }
         let due = stored?.dueAt.map { ", due \($0.distance(from: context.time.now))" } ?? ""
-        output.answer("\(verb) \(DisplayedText(user)): \(stored?.state.rawValue ?? "")\(due)") { line in
+        output.answer("\(verb) \(owner): \(stored?.state.rawValue ?? "")\(due)") { line in
             line.field("result", verb)
             if let stored { stored.write(to: &line) }
         }
@@ -106,7 +107,7 @@ extension ImportedGrant {
     static func read(
         _ input: Secret,
         forUser user: String,
-        connection: ConnectionID,
+        connection named: ConnectionID?,
         clientID: String?,
         configured clientIDs: [String],
         at now: Timestamp
@@ -114,6 +115,7 @@ extension ImportedGrant {
         let text = input.reveal().trimmingWhitespace()
         guard !text.isEmpty else { throw CommandError(.badData, "the input is empty: give a token or a JSON object") }
         let allowedClientIDs = if let clientID { [clientID] } else { clientIDs }
+        let connection = named ?? .default
         var grant: ImportedGrant
         if text.utf8.first == UInt8(ascii: "{") {
             grant = try readJSON(text, user: user, connection: connection, clientIDs: allowedClientIDs, at: now)
@@ -123,7 +125,7 @@ extension ImportedGrant {
         guard grant.userID.utf8.elementsEqual(user.utf8) else {
             throw CommandError(.badData, "user_id in the JSON names another user than the command line")
         }
-        guard connection.isDefault || grant.connection == connection else {
+        guard named == nil || grant.connection == named else {
             throw CommandError(.badData, "connection in the JSON names another one than the command line")
         }
         if let clientID { grant.clientID = clientID }

@@ -33,6 +33,8 @@ extension Command {
         )
         output.answer(lines.joined(separator: "\n")) { line in
             stored.grant.writeWithWarnings(to: &line, at: now)
+            guard !arguments.has("connection") else { return }
+            line.objects("connections", [stored.grant] + stored.others) { $0.writeWithWarnings(to: &$1, at: now) }
         }
         return .success
     }

@@ -41,21 +41,22 @@ struct GrantImport: OverlappingImport {
     }
 
     mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, at place: String) {
+        let owner = "user \(DisplayedText(grant.userID))\(grant.connection.clause)"
         switch outcome {
         case .stored: tally.stored += 1
         case .replaced: tally.replaced += 1
         case .kept:
             tally.kept += 1
-            report("\(place): user \(DisplayedText(grant.userID)) is stored already: kept")
+            report("\(place): \(owner) is stored already: kept")
         case .keptEnded:
             tally.kept += 1
-            report("\(place): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
+            report("\(place): \(owner) \(Self.endedGrant)")
         case .accountConnected(let other):
             tally.kept += 1
-            report("\(place): user \(DisplayedText(grant.userID)) \(Self.connectedAccount(other))")
+            report("\(place): \(owner) \(Self.connectedAccount(other))")
         case .refused:
             tally.deletedHere += 1
-            report("\(place): user \(DisplayedText(grant.userID)) \(Self.deletedUser)")
+            report("\(place): \(owner) \(Self.deletedUser)")
         }
     }
 

@@ -4,7 +4,7 @@ import Records
 /// Imports grants from the secrets of AWS Secrets Manager, as the AWS command line prints them.
 ///
 /// It reads the output of `aws secretsmanager batch-get-secret-value` and of `get-secret-value`. The name of a secret
-/// is a prefix and the user, its text is the JSON of the user's grant.
+/// is a prefix and the user, its text is the JSON of a grant of the user.
 struct SecretsManagerImport: RecordImport {
     /// The name of the secret whose text is the client id.
     static let clientIDName = "Google-OAuth-Client-ID"
@@ -115,7 +115,7 @@ struct SecretsManagerImport: RecordImport {
     }
 
     mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, at place: String) {
-        let user = "user \(DisplayedText(grant.userID))"
+        let user = "user \(DisplayedText(grant.userID))\(grant.connection.clause)"
         switch outcome {
         case .stored:
             tally.stored += 1

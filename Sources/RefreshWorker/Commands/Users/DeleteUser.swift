@@ -6,9 +6,9 @@ extension Command {
     /// `users delete USER`: deletes a user here, and ends the user's grants at Google.
     static let deleteUser = Command(
         words: ["users", "delete"],
-        summary: "delete a user: sessions, grant and data, here and at Google",
+        summary: "delete a user: sessions, grants and data, here and at Google",
         discussion: """
-            Does the same as the app's route DELETE /v1/user/me: it ends the user's sessions, revokes the grant at \
+            Does the same as the app's route DELETE /v1/user/me: it ends the user's sessions, revokes the grants at \
             Google, deletes the user's data and puts the notice user.deleted into the outbox if --notice-url is \
             configured. Only the id is kept, and refused for a day, or for as long as a token that names it is \
             accepted. This cannot be undone.

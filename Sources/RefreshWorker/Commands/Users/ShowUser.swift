@@ -3,10 +3,10 @@ import Records
 import Storage
 
 extension Command {
-    /// `users show USER`: prints what is stored about a user, and the state of the user's grant.
+    /// `users show USER`: prints what is stored about a user, and the state of the user's connections.
     static let showUser = Command(
         words: ["users", "show"],
-        summary: "show a user's data and the state of the user's grant",
+        summary: "show a user's data and the state of the user's connections",
         discussion: "Shows what is stored about the user, never a token. grants show has more about the grant.",
         operands: [.user("the user to show")],
         options: [.json],

@@ -2,7 +2,7 @@ import Base
 import Crypto
 package import Storage
 
-/// What a handle names: a user, and one of the user's connections if it is not the default one.
+/// What a handle names: a user, and one of the user's connections, if the handle names one.
 ///
 /// Handles are opaque texts that name a user to one service, where plain user ids are not wanted. The worker stores
 /// none: a handle is what it names, sealed with a key that is derived from the service's name and the hash of its

@@ -5,7 +5,7 @@ internal import Scheduler
 internal import Storage
 internal import Telemetry
 
-/// Connects a user's Gmail by a code of the app: from the accepted caller to the stored grant.
+/// Connects a user's Google account by a code of the app: from the accepted caller to the stored grant.
 ///
 /// The code can be used once, so all that could keep its tokens from being stored is checked before it is sent.
 struct CodeConnector: Sendable {
@@ -37,9 +37,9 @@ struct CodeConnector: Sendable {
 
     /// Spends the code and stores the grant.
     private func exchange() async -> CodeExchanges.Outcome {
-        let lookup: ConnectionRules.OwnerLookup
+        let preparation: GmailConnector.Preparation
         do {
-            lookup = try await prepare()
+            preparation = try await prepare()
         } catch {
             return .failed(error)
         }
@@ -49,10 +49,10 @@ struct CodeConnector: Sendable {
             let exchanged = unchecked(response.rotated, lifetime: response.refreshTokenLifetime)
             // Held before the account is known: a worker that stops now must not lose the refresh token.
             exchanges.hold(exchanged, for: key)
-            return await check(response, bringing: exchanged, lookup: lookup)
+            return await check(response, bringing: exchanged, preparedBy: preparation)
         case .incomplete(let refreshToken):
             recordAcceptedCode()
-            return await store(unchecked(refreshToken), lookup: lookup)
+            return await store(unchecked(refreshToken), preparedBy: preparation)
         case .refused(let reason):
             log("a server auth code is refused", because: reason)
             return .refused(.refusedCode)
@@ -74,18 +74,17 @@ struct CodeConnector: Sendable {
 
     // MARK: Before the code is spent
 
-    /// Checks all that could keep the tokens from being stored, while the code is still good. Google is not asked again
-    /// for the owner of the user's present grant.
-    private func prepare() async throws -> ConnectionRules.OwnerLookup {
+    /// Checks all that could keep the tokens from being stored, while the code is still good.
+    private func prepare() async throws -> GmailConnector.Preparation {
         try dependencies.vault.checkMaySeal()
-        let lookup = try await gmailConnector(nil).lookUpOwnerIfNeeded()
+        let preparation = try await gmailConnector(nil).prepare()
         let (token, account, caller, now) = (tokens.accessToken, identity.owner, caller, dependencies.time.now)
         try await dependencies.store.transact { transaction in
             _ = try caller.check(in: transaction, at: now)
             try transaction.refuse(token, issuedTo: account, at: now)
         }
         try await commitNote(at: now)
-        return lookup == .notAsked ? .unknown : lookup
+        return preparation
     }
 
     /// Commits something, because a commit shows what a read does not: a full disk, or a server that has become a
@@ -125,14 +124,14 @@ struct CodeConnector: Sendable {
     private func check(
         _ response: TokenResponse,
         bringing unchecked: ExchangedTokens,
-        lookup: ConnectionRules.OwnerLookup
+        preparedBy preparation: GmailConnector.Preparation
     ) async -> CodeExchanges.Outcome {
         let account: String
         do throws(LookupError) {
             account = try await self.account(of: response)
         } catch {
             // The first refresh checks the account, as for every grant.
-            return await store(unchecked, lookup: lookup)
+            return await store(unchecked, preparedBy: preparation)
         }
         guard account == identity.googleUserID else {
             exchanges.hold(nil, for: key)
@@ -145,7 +144,7 @@ struct CodeConnector: Sendable {
         exchanged.accessTokenExpiresAt = exchanged.receivedAt + response.lifetime
         exchanged.isExchanged = true
         exchanged.scope = response.scope ?? exchanged.scope
-        return await store(exchanged, lookup: lookup)
+        return await store(exchanged, preparedBy: preparation)
     }
 
     private func account(of response: TokenResponse) async throws(LookupError) -> String {
@@ -166,17 +165,19 @@ struct CodeConnector: Sendable {
     }
 
     /// Stores the tokens, and tries until that succeeds or the worker stops.
-    private func store(_ exchanged: ExchangedTokens, lookup: ConnectionRules.OwnerLookup) async -> CodeExchanges.Outcome
-    {
+    private func store(
+        _ exchanged: ExchangedTokens,
+        preparedBy preparation: GmailConnector.Preparation
+    ) async -> CodeExchanges.Outcome {
         exchanges.hold(exchanged, for: key)
         var pause = Self.firstPause
         while true {
             do {
-                let connected = try await gmailConnector(exchanged).store(lookup: lookup)
+                let connected = try await gmailConnector(exchanged).store(preparedBy: preparation)
                 exchanges.hold(nil, for: key)
                 return .stored(Self.connectedGrant(connected, by: exchanged))
             } catch let error as AppError {
-                // The user was deleted or signed out while the code was exchanged.
+                // The user was deleted, signed out or connected otherwise while the code was exchanged.
                 exchanges.hold(nil, for: key)
                 revocation.revoke(exchanged.refreshToken ?? exchanged.accessToken, ofAccount: identity.googleUserID)
                 return .refused(error)
