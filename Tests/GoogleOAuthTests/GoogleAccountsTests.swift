@@ -158,8 +158,10 @@ struct GoogleAccountsTests {
     func revokeUnreachable() async throws {
         let client = try HTTPClient()
         defer { client.shutDown() }
-        let google = GoogleOAuthAPI(http: client, endpoints: try endpoints(try ScriptedServer.unusedPort()))
+        let port = try RefusingPort()
+        let google = GoogleOAuthAPI(http: client, endpoints: try endpoints(port.number))
         #expect(await google.revoke(Secret("t")) { true } == .failed(.unavailable(code: "connect")))
+        withExtendedLifetime(port) {}
     }
 
     @Test("The userinfo request has the token in its header")

@@ -230,8 +230,10 @@ struct ResponseTests {
     @Test("A refused connection shows that the request was not sent")
     func refusedConnection() async throws {
         let client = try makeClient()
-        let url = "http://127.0.0.1:\(try ScriptedServer.unusedPort())/"
+        let port = try RefusingPort()
+        let url = "http://127.0.0.1:\(port.number)/"
         let failure = await outcome { () throws(HTTPError) in try await client.send(post(url)) }.failure
+        withExtendedLifetime(port) {}
         #expect(failure?.kind == .connect)
         #expect(failure?.outcomeUnknown == false)
         #expect(failure?.code == 7)

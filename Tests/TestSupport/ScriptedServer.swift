@@ -142,6 +142,13 @@ package final class ScriptedServer: Sendable {
 
     /// Listens on an unused port of 127.0.0.1.
     package static func listen() throws -> (descriptor: Int32, port: Int) {
+        let (descriptor, port) = try bind()
+        guard Glibc.listen(descriptor, 512) == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        return (descriptor, port)
+    }
+
+    /// Takes an unused port of 127.0.0.1, which refuses connections until somebody listens.
+    static func bind() throws -> (descriptor: Int32, port: Int) {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -149,8 +156,7 @@ package final class ScriptedServer: Sendable {
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let result = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                bind(descriptor, generic, length) == 0 && Glibc.listen(descriptor, 512) == 0
-                    && getsockname(descriptor, generic, &length) == 0
+                Glibc.bind(descriptor, generic, length) == 0 && getsockname(descriptor, generic, &length) == 0
             }
         }
         guard result else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
