@@ -34,9 +34,11 @@ extension AccountClient {
             isConnected = try container.decode(Bool.self, forKey: .isConnected)
             if let connections = try container.decodeIfPresent([Connection].self, forKey: .connections) {
                 self.connections = connections
+            } else if let connection = try container.decodeIfPresent(Connection.self, forKey: .defaultConnection) {
+                // A backend that does not know several connections.
+                connections = [connection]
             } else {
-                let connection = try container.decodeIfPresent(Connection.self, forKey: .defaultConnection)
-                connections = connection.map { [$0] } ?? []
+                connections = []
             }
         }
 
@@ -46,7 +48,8 @@ extension AccountClient {
         /// Returns the scopes of `needed` that the user has not granted to the default connection, in that order. If it
         /// is not connected, all of them are missing: earlier grants no longer count.
         public func missingScopes(needed: [String]) -> [String] {
-            Connection.missing(needed, from: isConnected ? defaultConnection?.grantedScopes ?? [] : [])
+            guard isConnected, let defaultConnection else { return Connection.missing(needed, from: []) }
+            return Connection.missing(needed, from: defaultConnection.grantedScopes)
         }
     }
 }

@@ -48,7 +48,9 @@ extension ImportedGrant {
         let inner = RecordFields(members: content)
         let innerUser = try inner.identifier("user_id")
         let nameUser = Self.userID(ofSecret: try outer.text("Name"))
-        try self.init(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, connection, clientIDs, at: now)
+        // What stands in the JSON wins over the secret's name, and that over the caller.
+        let user = named ?? innerUser ?? nameUser ?? userID
+        try self.init(from: inner, userID: user, connection, clientIDs, at: now)
     }
 
     /// Returns the user in the name of a secret, `gmail/user/{user_id}`.

@@ -149,14 +149,17 @@ struct InternalErrorForm: Hashable, Sendable {
                         refresh token
                         """
                 )
-            case .accountConnected(let connection):
+            case .accountConnected(let connection?):
                 Self(
                     409,
                     code: "account_connected",
-                    message: """
-                        the account of the record is \(connection.map { "the connection \($0)" } ?? "another connection") \
-                        of this user: not stored
-                        """
+                    message: "the account of the record is the connection \(connection) of this user: not stored"
+                )
+            case .accountConnected(nil):
+                Self(
+                    409,
+                    code: "account_connected",
+                    message: "the account of the record is another connection of this user: not stored"
                 )
             case .userWasDeleted:
                 Self(

@@ -71,7 +71,7 @@ enum ServiceError: Error, Hashable, Sendable {
     case unmanagedUser
     case noUser
     case keptEnded
-    /// The account of the record is this other connection of the user.
+    /// The account of the record is another connection of the user: this one, if the service may know it.
     case accountConnected(ConnectionID?)
     case userWasDeleted
     case manageAuditUnavailable

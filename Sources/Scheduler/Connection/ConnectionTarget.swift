@@ -42,7 +42,8 @@ package enum ConnectionTarget: Hashable, Sendable {
     /// The target of a request that may refuse a switch. Then the default connection keeps its account, as a named one
     /// does.
     package func refusingSwitch(_ refusesSwitch: Bool) -> ConnectionTarget {
-        self == .standard && refusesSwitch ? .named(.default) : self
+        guard self == .standard, refusesSwitch else { return self }
+        return .named(.default)
     }
 
     /// Where the tokens go, by what is stored.

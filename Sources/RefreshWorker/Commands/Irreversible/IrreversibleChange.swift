@@ -102,7 +102,8 @@ extension CommandError {
         }
         let (before, after) = (state(former), state(grant))
         let change = before == after ? "has another refresh token" : "was \(before), and is \(after)"
-        let owner = "\(DisplayedText(user))\((former ?? grant)?.connection.clause ?? "")"
+        var owner = "\(DisplayedText(user))"
+        if let known = former ?? grant { owner += known.connection.clause }
         self.init(
             .leftForLater,
             "nothing was changed, because the grant of user \(owner) \(change): run the command again"

@@ -54,8 +54,11 @@ extension Command {
             return .success
         }
         func print(_ end: RevocationEnd?) {
-            let verb = outcome.ends.count == 1 ? "is" : "are"
-            let grant = end.map { "\(grants(outcome)) \(verb) disconnected here\($0.clause)" } ?? "there was no grant"
+            var grant = "there was no grant"
+            if let end {
+                let verb = outcome.ends.count == 1 ? "is" : "are"
+                grant = "\(grants(outcome)) \(verb) disconnected here\(end.clause)"
+            }
             output.answer("deleted user \(DisplayedText(id)) and \(sessions(outcome)); \(grant)") { line in
                 outcome.write(to: &line, ofUser: id, end)
             }
