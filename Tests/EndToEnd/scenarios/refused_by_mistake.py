@@ -28,7 +28,8 @@ def scenario(fixture):
     fixture.set_due(int(time.time() * 1000))
     wait_for(lambda: fixture.states() == {"retrying": GRANTS}, 60, "every grant is in doubt")
     assert {row["reason"] for row in fixture.rows()} == {"refusal_unconfirmed"}, "the reason says so"
-    assert accounts.worker.events("alarm", kind="grants_in_doubt"), "the alarm is raised"
+    # The metrics log gathers lines for some milliseconds.
+    wait_for(lambda: accounts.worker.events("alarm", kind="grants_in_doubt"), 60, "the alarm is raised")
     status = fixture.run("status", expect=None)
     assert status.returncode == 3 and f"grants in doubt: {GRANTS}" in status.stdout, "the status tells"
     wait_for(lambda: shown(accounts, "connected") == shown(accounts, "disconnected"), 60, "the backend knows it")
