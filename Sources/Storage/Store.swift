@@ -180,7 +180,9 @@ package protocol Store: Sendable {
     func users(after id: String?, atMost count: Int) async throws -> [User]
     /// Returns the users with this e-mail address, as a transaction does.
     func users(withEmail email: String) async throws -> [User]
-    func session(_ id: SessionID) async throws -> Session?
+    func session(_ id: SessionID, ofUser userID: String) async throws -> Session?
+    /// Returns the first of the identifiers that begin with this prefix (``StoreTransaction/recordOnce(_:at:)``).
+    func identifier(from prefix: String) async throws -> String?
     /// Returns when a user without a grant has disconnected, if that was lately.
     func disconnectTime(ofUserWithoutGrant userID: String) async throws -> Timestamp?
     /// Returns the date of tokens whose connection was stored by an import at this time, if it was recorded.
@@ -204,9 +206,9 @@ package protocol Store: Sendable {
     func nextNoticeAt() async throws -> Timestamp?
     /// Returns how many notices wait for delivery, and for how long.
     func pendingNotices() async throws -> PendingNotices
-    func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws
-    func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws
-    func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws
+    func noticeAccepted(_ key: Notice.Key, at now: Timestamp) async throws
+    func noticePostponed(_ key: Notice.Key, until next: Timestamp) async throws
+    func noticeGivenUp(_ key: Notice.Key, at now: Timestamp) async throws
     /// Makes notices of changes at `start` and later pending again, including accepted ones, for one user or all, and
     /// returns their number.
     ///
@@ -303,8 +305,6 @@ package struct StoreIncident: Hashable, Sendable {
         case tablesLost
         /// Rows or due times are gone that this program did not remove.
         case rowsLost
-        /// Sequences were behind the rows, and were moved: nothing is left to do.
-        case sequencesMoved
         /// A change of the tables that can wait could not be made. The next start tries again.
         case changeWaits
         /// Grants that are due for long might not be found. It is tried again.

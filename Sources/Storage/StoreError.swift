@@ -48,8 +48,6 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     var isAnswerToCommit = false
     /// `true` if a commit was in flight, so that its outcome is unknown.
     var isUncertain = false
-    /// `true` if its cause was removed since: the same call will not fail with it again.
-    var isRepaired = false
 
     package init(_ code: Code, _ message: String) {
         self.code = code

@@ -78,14 +78,14 @@ package protocol StoreTransaction {
     func insert(_ user: User) throws
     func update(_ user: User) throws
     /// Moves the sessions of a user, and the grants, to another stored user without a grant, and removes the user.
-    func move(user id: String, to other: String) throws
+    func move(user id: String, to other: String, at now: Timestamp) throws
 
-    func session(_ id: SessionID) throws -> Session?
+    func session(_ id: SessionID, ofUser userID: String) throws -> Session?
     /// Adds a session of a stored user.
     func insert(_ session: Session) throws
     func update(_ session: Session) throws
     /// Ends a session, if it exists.
-    func endSession(_ id: SessionID) throws
+    func endSession(_ id: SessionID, ofUser userID: String) throws
     /// `true` if a session of the user is stored.
     func hasSession(ofUser userID: String) throws -> Bool
     /// Ends all sessions of a user and returns their number.
@@ -94,10 +94,13 @@ package protocol StoreTransaction {
     /// Stores an identifier that must count only once, or returns `false` if it is stored already.
     ///
     /// These are the ids of security events, used ID tokens, used refresh tokens of a former backend, refresh tokens
-    /// that a user has left or a response has replaced, disconnects without a grant, and the dates of imported tokens.
+    /// that a user has left or a response has replaced, disconnects without a grant, the dates of imported tokens, and
+    /// users who were joined with another.
     func recordOnce(_ identifier: String, at now: Timestamp) throws -> Bool
     /// Returns the time with which an identifier is stored, or `nil` if it is not.
     func time(ofIdentifier identifier: String) throws -> Timestamp?
+    /// Returns the first of the identifiers that begin with this prefix, which ends with a colon.
+    func identifier(from prefix: String) throws -> String?
     /// Removes all but the latest of the identifiers that begin with this prefix, which ends with a colon.
     func keepLast(_ count: Int, identifiersFrom prefix: String) throws
 }

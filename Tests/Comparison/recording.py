@@ -14,7 +14,7 @@ OWN_PARTS = [
     (r"\b\d+-[0-9a-f]{4,8}\b", "WORKER"),
     (r"\b(paused_seconds|per_second)=[\d.]+", r"\1=N"),
     (r"\bat most [\d.]+ requests", "at most N requests"),
-    (r"\bntc_[0-9a-f]{8}_\d+", "NOTICE"),
+    (r"\bntc_([0-9a-f]{24}|[0-9a-f]{8}_\d+)", "NOTICE"),
     (r"\bv1,[\w+/]{43}=", "SIGNATURE"),
     (r"\b[0-9a-f]{64}\b", "DIGEST"),
     (r"\b[0-9a-f]{16}\b", "ID"),

@@ -10,11 +10,17 @@ RULES = {
     "a stored token is sealed, with a nonce and a tag":
         "SELECT id FROM grants WHERE length(refresh_token) < 28 OR length(access_token) < 28",
     "a grant belongs to a user": "SELECT id FROM grants WHERE user_id NOT IN (SELECT user_id FROM users)",
+    "a user has its Google account":
+        "SELECT user_id FROM users AS u WHERE google_user_id IS NOT NULL AND NOT EXISTS"
+        " (SELECT 1 FROM accounts AS a WHERE a.google_user_id = u.google_user_id AND a.user_id = u.user_id)",
+    "a Google account is its user's":
+        "SELECT google_user_id FROM accounts AS a WHERE NOT EXISTS"
+        " (SELECT 1 FROM users AS u WHERE u.user_id = a.user_id AND u.google_user_id = a.google_user_id)",
     "a session belongs to a user": "SELECT user_id FROM sessions WHERE user_id NOT IN (SELECT user_id FROM users)",
-    "an event belongs to a grant": "SELECT seq FROM grant_events WHERE grant_id NOT IN (SELECT id FROM grants)",
+    "an event belongs to a grant": "SELECT number FROM grant_events WHERE grant_id NOT IN (SELECT id FROM grants)",
     "the latest event of a grant has its state":
         "SELECT g.id FROM grants AS g JOIN grant_events AS e ON e.grant_id = g.id WHERE e.to_state <> g.state"
-        " AND e.seq = (SELECT max(seq) FROM grant_events WHERE grant_id = g.id)",
+        " AND e.number = (SELECT max(number) FROM grant_events WHERE grant_id = g.id)",
     "the number of grants in each state is right":
         "SELECT state FROM grant_counts AS c WHERE grants <> (SELECT count(*) FROM grants WHERE state = c.state)",
 }

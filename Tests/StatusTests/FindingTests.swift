@@ -261,10 +261,6 @@ struct FindingTests {
                     $0.process.alarms = [alarm(.databaseRowsLost)]
                 }, ["database_rows_lost"]
             ),
-            (
-                "a repaired database", observed { $0.incidents = [StoreIncident(kind: .sequencesMoved, text: "")] },
-                []
-            ),
             ("alarm", observed { $0.process.alarms = [alarm(.refreshLoop)] }, ["refresh_loop"]),
             (
                 "an alarm that says the same",

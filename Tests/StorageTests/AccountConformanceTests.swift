@@ -77,7 +77,7 @@ struct AccountConformanceTests {
             ])
             try await store.transact { transaction in
                 #expect(try transaction.grant(ofUser: grant.userID)?.id == grant.id)
-                try transaction.move(user: grant.userID, to: "other")
+                try transaction.move(user: grant.userID, to: "other", at: start)
                 #expect(try transaction.grant(grant.id)?.userID == "other")
                 #expect(try transaction.grant(ofUser: grant.userID) == nil)
                 #expect(try transaction.user(grant.userID) == nil)
@@ -85,10 +85,19 @@ struct AccountConformanceTests {
             #expect(try await store.grant(ofUser: "other")?.id == grant.id)
             #expect(try await store.user(grant.userID) == nil)
             for (number, user) in [(1, "other"), (2, "other"), (3, "third")] {
-                #expect(try await store.session(Sample.sessionID(UInt8(number)))?.userID == user)
+                #expect(try await store.session(Sample.sessionID(UInt8(number)), ofUser: user) != nil)
             }
-            try await store.transact { try $0.move(user: "third", to: "other") }
-            #expect(try await store.session(Sample.sessionID(3))?.userID == "other")
+            try await store.transact { try $0.move(user: "third", to: "other", at: start) }
+            #expect(try await store.session(Sample.sessionID(3), ofUser: "other") != nil)
+            // Their tokens name the former ids, also if one is in use again.
+            try await store.transact { try $0.insert(User(id: "third", createdAt: start)) }
+            for (number, user) in [(1, grant.userID), (3, "third")] {
+                let id = Sample.sessionID(UInt8(number))
+                #expect(try await store.session(id, ofUser: user) == nil)
+                #expect(try await store.session(id, ofTokenFor: user)?.userID == "other")
+                #expect(try await store.transact { try $0.session(id, ofTokenFor: user) }?.userID == "other")
+                #expect(try await store.session(id, ofTokenFor: "stranger") == nil)
+            }
             // A result that was in flight is compared with the moved grant.
             let isReplaced = try await store.transact { try $0.replace(grant, by: grant) }
             #expect(!isReplaced)
@@ -115,6 +124,50 @@ struct AccountConformanceTests {
             #expect(try await store.grants(ofEmail: "aDa@b.c", atMost: 9).map(\.id.rawValue) == [1, 3])
             #expect(try await store.grants(ofEmail: "aDa@b.c", atMost: 1).map(\.id.rawValue) == [1])
             #expect(try await store.grants(ofEmail: "a_a@b.c", atMost: 9).isEmpty)
+        }
+    }
+
+    @Test(
+        "An account at Google is free once its user has left it, and never by a conflict",
+        arguments: StoreKind.allCases
+    )
+    func accounts(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            func owner(of account: String) async throws -> String? {
+                try await store.transact { try $0.user(withGoogleUserID: account)?.id }
+            }
+            try await store.transact { transaction in
+                try transaction.insert(User(id: "a", createdAt: start, googleUserID: "1"))
+                try transaction.insert(User(id: "b", createdAt: start, googleUserID: "2"))
+                // A user that is there already, and an account that another has.
+                #expect(throws: StoreError.self) {
+                    try transaction.insert(User(id: "a", createdAt: start, googleUserID: "3"))
+                }
+                #expect(throws: StoreError.self) {
+                    try transaction.update(User(id: "b", createdAt: start, googleUserID: "1"))
+                }
+                #expect(throws: StoreError.self) {
+                    try transaction.update(User(id: "missing", createdAt: start, googleUserID: "3"))
+                }
+            }
+            #expect(try await owner(of: "1") == "a")
+            #expect(try await owner(of: "2") == "b")
+            #expect(try await owner(of: "3") == nil)
+            try await store.transact { transaction in
+                try transaction.update(User(id: "a", createdAt: start, googleUserID: "3"))
+                try transaction.update(User(id: "b", createdAt: start, googleUserID: "1"))
+                try transaction.insert(User(id: "c", createdAt: start, googleUserID: "2"))
+            }
+            #expect(try await owner(of: "1") == "b")
+            #expect(try await owner(of: "2") == "c")
+            _ = try await store.transact { try AccountDeletion.delete(user: "c", in: $0, at: start) }
+            try await store.transact { transaction in
+                try transaction.move(user: "a", to: "b", at: start)
+                for (user, account) in [("d", "2"), ("e", "3")] {
+                    try transaction.insert(User(id: user, createdAt: start, googleUserID: account))
+                }
+            }
+            #expect(try await owner(of: "3") == "e")
         }
     }
 
@@ -155,24 +208,24 @@ struct AccountConformanceTests {
         try await kind.withStore { store, _ in
             var session = Sample.session(1)
             try await store.startSessions([session, Sample.session(2), Sample.session(3, user: "other")])
-            #expect(try await store.session(session.id) == session)
+            #expect(try await store.stored(session) == session)
 
             #expect(try Sample.rotate(&session, 1, to: 2) == .rotated(isLateAnswer: false))
             #expect(try Sample.rotate(&session, 2, to: 3, after: .seconds(1)) == .rotated(isLateAnswer: false))
             let rotated = session
             try await store.transact { try $0.update(rotated) }
-            #expect(try await store.session(session.id) == rotated)
-            #expect(try await store.transact { try $0.session(rotated.id) } == rotated)
+            #expect(try await store.stored(session) == rotated)
+            #expect(try await store.transact { try $0.session(rotated.id, ofUser: rotated.userID) } == rotated)
 
             try await store.transact { transaction in
-                try transaction.endSession(rotated.id)
-                try transaction.endSession(rotated.id)
+                try transaction.endSession(rotated.id, ofUser: rotated.userID)
+                try transaction.endSession(rotated.id, ofUser: rotated.userID)
             }
-            #expect(try await store.session(session.id) == nil)
+            #expect(try await store.stored(session) == nil)
             let count = try await store.transact { try $0.endSessions(ofUser: "user") }
             #expect(count == 1)
-            #expect(try await store.session(Sample.session(2).id) == nil)
-            #expect(try await store.session(Sample.session(3).id) != nil)
+            #expect(try await store.stored(Sample.session(2)) == nil)
+            #expect(try await store.stored(Sample.session(3, user: "other")) != nil)
         }
     }
 

@@ -30,7 +30,7 @@ struct AccountDeletionTests {
             try await store.startSessions([Sample.session(1, user: "user 1"), Sample.session(2, user: "user 1")])
             let outcome = try await delete("user 1", in: store)
             #expect(outcome?.endedSessions == 2)
-            #expect(try await store.session(Sample.sessionID(1)) == nil)
+            #expect(try await store.stored(Sample.session(1, user: "user 1")) == nil)
             let tombstone = User(id: "user 1", createdAt: start, isActive: false, deletedUntil: end)
             #expect(try await store.user("user 1") == tombstone)
             let grant = try #require(try await store.grant(ofUser: "user 1"))
@@ -179,21 +179,21 @@ struct AccountDeletionTests {
                 try transaction.insert(try Sample.grant(1))
             }
             try await store.change(GrantID(rawValue: 1)) { $0.disconnect(reason: .invalidGrant, at: start) }
-            try await store.noticeAccepted(1, at: start)
+            try await store.noticeAccepted(Notice.Key(userID: "user 1", number: 1), at: start)
 
             var expected = RemovedCounts()
             expected.successors = 1
             #expect(try await store.removeExpired(at: start + .seconds(59)) == expected)
-            #expect(try await store.session(fromTheFuture.id)?.successor == nil)
-            #expect(try await store.session(rotated.id) == rotated)
+            #expect(try await store.stored(fromTheFuture)?.successor == nil)
+            #expect(try await store.stored(rotated) == rotated)
             #expect(try await store.removeExpired(at: start + .seconds(60)) == expected)
-            let wiped = try #require(try await store.session(rotated.id))
+            let wiped = try #require(try await store.stored(rotated))
             #expect(wiped.successor == nil && wiped.family == rotated.family)
 
             expected = RemovedCounts()
             expected.sessions = 1
             #expect(try await store.removeExpired(at: start + .seconds(3600)) == expected)
-            #expect(try await store.session(Sample.sessionID(1)) == nil)
+            #expect(try await store.stored(Sample.session(1)) == nil)
 
             #expect(try await store.removeExpired(at: start + Retention.notices).notices == 0)
             #expect(try await store.removeExpired(at: start + Retention.notices + .milliseconds(1)).notices == 1)

@@ -114,6 +114,27 @@ struct ConnectionConformanceTests {
         }
     }
 
+    @Test(
+        "In one transaction a connection takes the account that another has left for a third one",
+        arguments: StoreKind.allCases,
+        [[1, 2], [2, 1]] as [[Int64]]
+    )
+    func movedOn(kind: StoreKind, ids: [Int64]) async throws {
+        try await kind.withStore { store, _ in
+            let taker = try grant(ids[0], account: "g-1")
+            let holder = try grant(ids[1], Self.work, account: "g-2")
+            try await store.add([taker, holder])
+            try await store.transact { transaction in
+                for (id, account) in [(holder.id, "g-3"), (taker.id, "g-2")] {
+                    var grant = try #require(try transaction.grant(id))
+                    grant.owner.googleUserID = account
+                    try transaction.update(grant)
+                }
+            }
+            #expect(try await store.grants(ofUser: "user 1").map(\.owner.googleUserID) == ["g-2", "g-3"])
+        }
+    }
+
     @Test("All end with their user, and go with the tombstone", arguments: StoreKind.allCases)
     func deletion(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in

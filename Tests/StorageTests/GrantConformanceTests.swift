@@ -219,6 +219,23 @@ struct GrantConformanceTests {
             #expect(events.map(\.at) == [start + .seconds(1), start])
             #expect(try await store.events(of: id, atMost: 1) == [events[0]])
             #expect(try await store.events(of: GrantID(rawValue: 2), atMost: 10).isEmpty)
+            // Events of several grants in one transaction, in their order.
+            try await store.transact { transaction in
+                for generation in 3...5 as ClosedRange<Int64> {
+                    for number in [2, 1] as [Int64] {
+                        var event = GrantEvent(
+                            of: try Sample.grant(number),
+                            kind: .scopeChanged,
+                            from: nil,
+                            at: start + .seconds(2)
+                        )
+                        event.generation = generation
+                        try transaction.record(event)
+                    }
+                }
+            }
+            #expect(try await store.events(of: id, atMost: 10).map(\.generation) == [5, 4, 3, 2, 1])
+            #expect(try await store.events(of: GrantID(rawValue: 2), atMost: 10).map(\.generation) == [5, 4, 3])
         }
     }
 

@@ -162,14 +162,14 @@ struct MigrationTests {
             (
                 SQLDialect.sqlite,
                 [
-                    "be15a371bd8697d9cd75046a606798200ce4da3cfc6183e26e172dd9a83bf7a6",
+                    "f395d11a472effbd4cba68150a7b02922335bcf9ecd034229ffcf2002af98c05",
                     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
                 ]
             ),
             (
                 .postgres,
                 [
-                    "72d38924622bef4d009ff781197ad96f26f14eb5fe6398bf85ce06a6eac9ce8b",
+                    "392c6c43ba530fdfdfe289802099522c48c5540977b03827090af05a7b1e6d6c",
                     "03d132f33e41aaf63ecf9b9e769503db5bdde75a0c02d9835f73b6ea002b6dbe",
                 ]
             ),

@@ -9,6 +9,9 @@ struct NoticeConformanceTests {
     private let first = GrantID(rawValue: 1)
     private let second = GrantID(rawValue: 2)
 
+    private func user1(_ number: Int64) -> Notice.Key { Notice.Key(userID: "user 1", number: number) }
+    private func user2(_ number: Int64) -> Notice.Key { Notice.Key(userID: "user 2", number: number) }
+
     /// Calls `body` with a store with grants 1 and 2, of users "user 1" and "user 2".
     private func withStore(
         _ kind: StoreKind,
@@ -34,7 +37,7 @@ struct NoticeConformanceTests {
                     == .connection(of: Notice.Subject(first), from: .active, to: .disconnected, reason: .invalidGrant)
             )
             #expect(notice.attempts == 0 && notice.pendingSince == start)
-            #expect(notice.id.wholeMatch(of: /ntc_[0-9a-f]{8}_1/) != nil)
+            #expect(notice.id.wholeMatch(of: /ntc_[0-9a-f]{24}/) != nil && notice.key == user1(1))
             #expect(try await store.nextNoticeAt() == start)
             #expect(try await store.pendingNotices() == PendingNotices(count: 1, oldest: start))
 
@@ -70,7 +73,7 @@ struct NoticeConformanceTests {
                 let due = try await store.dueNotices(at: start, atMost: 10)
                 #expect(due.map(\.content) == [content])
                 #expect(due.map(\.userID) == ["user 1"])
-                for notice in due { try await store.noticeAccepted(notice.sequence, at: start) }
+                for notice in due { try await store.noticeAccepted(notice.key, at: start) }
             }
             #expect(try await store.nextNoticeAt() == nil)
             #expect(try await store.pendingNotices() == PendingNotices(count: 0, oldest: nil))
@@ -94,7 +97,7 @@ struct NoticeConformanceTests {
             var types: [String: [String]] = [:]
             while let notice = try await store.dueNotices(at: start, atMost: 1).first {
                 types[notice.userID, default: []].append(notice.content.type)
-                try await store.noticeAccepted(notice.sequence, at: start)
+                try await store.noticeAccepted(notice.key, at: start)
             }
             #expect(types == ["user 1": ["grant.disconnected", "user.deleted"], "without a grant": ["user.deleted"]])
         }
@@ -127,24 +130,24 @@ struct NoticeConformanceTests {
         try await withStore(kind) { store, _ in
             try await disconnectAndReconnect(first, in: store)
             try await store.change(second) { $0.suspend(reason: .clientMismatch, probeAt: start, at: start) }
-            func due(_ seconds: Int64) async throws -> [Int64] {
-                try await store.dueNotices(at: start + .seconds(seconds), atMost: 10).map(\.sequence)
+            func due(_ seconds: Int64) async throws -> [Notice.Key] {
+                try await store.dueNotices(at: start + .seconds(seconds), atMost: 10).map(\.key)
             }
-            #expect(try await due(5) == [1, 3])
-            try await store.noticePostponed(1, until: start + .seconds(60))
-            #expect(try await due(59) == [3])
-            #expect(try await due(60) == [3, 1])
+            #expect(try await due(5) == [user1(1), user2(1)])
+            try await store.noticePostponed(user1(1), until: start + .seconds(60))
+            #expect(try await due(59) == [user2(1)])
+            #expect(try await due(60) == [user2(1), user1(1)])
             #expect(try await store.dueNotices(at: start + .seconds(60), atMost: 10).map(\.attempts) == [0, 1])
 
-            try await store.noticeAccepted(3, at: start + .seconds(60))
+            try await store.noticeAccepted(user2(1), at: start + .seconds(60))
             #expect(try await store.nextNoticeAt() == start + .seconds(60))
-            try await store.noticeGivenUp(1, at: start + .seconds(61))
-            #expect(try await due(61) == [2])
-            try await store.noticeAccepted(2, at: start + .seconds(62))
+            try await store.noticeGivenUp(user1(1), at: start + .seconds(61))
+            #expect(try await due(61) == [user1(2)])
+            try await store.noticeAccepted(user1(2), at: start + .seconds(62))
             // A second response to the same notice, and one to a notice that was never sent, change nothing.
-            try await store.noticePostponed(2, until: start)
-            try await store.noticeGivenUp(2, at: start)
-            try await store.noticeAccepted(77, at: start)
+            try await store.noticePostponed(user1(2), until: start)
+            try await store.noticeGivenUp(user1(2), at: start)
+            try await store.noticeAccepted(user1(77), at: start)
             #expect(try await store.nextNoticeAt() == nil)
         }
     }
@@ -157,9 +160,9 @@ struct NoticeConformanceTests {
         try await withStore(kind) { store, _ in
             try await disconnectAndReconnect(first, in: store)
             try await store.change(second) { $0.disconnect(reason: .invalidGrant, at: start) }
-            try await store.noticeAccepted(1, at: start)
-            try await store.noticePostponed(2, until: start + .seconds(30))
-            try await store.noticeGivenUp(3, at: start)
+            try await store.noticeAccepted(user1(1), at: start)
+            try await store.noticePostponed(user1(2), until: start + .seconds(30))
+            try await store.noticeGivenUp(user2(1), at: start)
 
             let later = start + .seconds(100)
             #expect(try await store.replayNotices(since: start, ofUser: "missing", at: later) == 0)
@@ -167,12 +170,12 @@ struct NoticeConformanceTests {
             #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: later) == 1)
             // The older one comes first again, and the other waits for it although its time has come.
             let due = try await store.dueNotices(at: later, atMost: 10)
-            #expect(due.map(\.sequence) == [1])
+            #expect(due.map(\.key) == [user1(1)])
             #expect(due.map(\.pendingSince) == [later] && due.map(\.at) == [start] && due.map(\.attempts) == [0])
             #expect(try await store.replayNotices(since: start, ofUser: nil, at: later) == 1)
-            #expect(try await store.dueNotices(at: later, atMost: 10).map(\.sequence) == [1, 3])
-            try await store.noticeAccepted(1, at: later)
-            #expect(try await store.dueNotices(at: later, atMost: 10).map(\.sequence) == [2, 3])
+            #expect(try await store.dueNotices(at: later, atMost: 10).map(\.key) == [user1(1), user2(1)])
+            try await store.noticeAccepted(user1(1), at: later)
+            #expect(try await store.dueNotices(at: later, atMost: 10).map(\.key) == [user1(2), user2(1)])
         }
     }
 
@@ -207,7 +210,7 @@ struct NoticeConformanceTests {
             while true {
                 let due = try await store.dueNotices(at: start + .seconds(9), atMost: 1_000)
                 guard !due.isEmpty else { break }
-                for notice in due { try await store.noticeAccepted(notice.sequence, at: start + .seconds(9)) }
+                for notice in due { try await store.noticeAccepted(notice.key, at: start + .seconds(9)) }
                 finished += due.count
             }
             #expect(finished == 2 * numbers.count && finished > pageSize)

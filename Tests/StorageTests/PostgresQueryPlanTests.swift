@@ -18,6 +18,8 @@ struct PostgresQueryPlanTests {
         (SQLQuery.claimDue, "grant_schedule_pkey"),
         (SQLQuery.claimAny, "grant_schedule_pkey"),
         (SQLQuery.claimed, "grant_schedule_pkey"),
+        (PostgresTransaction.grantQueries.ofAccount.ids, "grants_by_account"),
+        (PostgresTransaction.grantQueries.byDigestMark.ids, "grants_by_digest_mark"),
     ]
 
     @Test("Each scan and each claim uses its index, and reads no table as a whole")

@@ -173,7 +173,7 @@ struct ReplaceConformanceTests {
         try await kind.withStore { store, _ in
             var claimed = try Sample.grant(1)
             var lease = Lease(owner: "a", claim: 7, epoch: "this boot", until: BootInstant(milliseconds: 1))
-            lease.rowVersion = 0
+            lease.revision = 0
             claimed.setLease(lease)
             let next = try refreshed(claimed)
             let stored = claimed

@@ -41,34 +41,36 @@ struct SQLiteQueryPlanTests {
                 "SCAN grants USING COVERING INDEX grants_by_connection"
             ),
             (SQLiteStore.grantQueries.pageOfState, "SEARCH grants USING INDEX grants_by_state (state=? AND rowid>?)"),
-            (SQLQuery.eventsOfGrant, "SEARCH grant_events USING INDEX grant_events_by_grant (grant_id=?)"),
-            (SQLQuery.lastConnection, "SEARCH grant_events USING INDEX grant_events_by_grant (grant_id=?)"),
-            (SQLiteStore.grantQueries.sameAccount, "SEARCH grants USING INDEX grants_by_account (google_user_id=?)"),
-            (SQLiteStore.grantQueries.sameEmail, "SEARCH grants USING INDEX grants_by_email (<expr>=?)"),
+            (SQLQuery.eventsOfGrant, "SEARCH grant_events USING PRIMARY KEY (grant_id=?)"),
+            (SQLQuery.lastConnection, "SEARCH grant_events USING PRIMARY KEY (grant_id=?)"),
             (
-                SQLiteStore.grantQueries.ofAccount,
+                SQLiteStore.grantQueries.sameAccount.grants,
+                "SEARCH grants USING INDEX grants_by_account (google_user_id=?)"
+            ),
+            (SQLiteStore.grantQueries.sameEmail.grants, "SEARCH grants USING INDEX grants_by_email (<expr>=?)"),
+            (
+                SQLiteStore.grantQueries.ofAccount.grants,
                 "SEARCH grants USING INDEX grants_by_account (google_user_id=?)"
             ),
             (
-                SQLiteStore.grantQueries.byPrefixMark,
+                SQLiteStore.grantQueries.byPrefixMark.grants,
                 "SEARCH grants USING INDEX grants_by_prefix_mark (refresh_prefix_mark=?)"
             ),
             (
-                SQLiteStore.grantQueries.byDigestMark,
+                SQLiteStore.grantQueries.byDigestMark.grants,
                 "SEARCH grants USING INDEX grants_by_digest_mark (refresh_digest_mark=?)"
             ),
             (SQLQuery.userByID, "SEARCH users USING PRIMARY KEY (user_id=?)"),
             (SQLQuery.pageOfUsers, "SEARCH users USING PRIMARY KEY (user_id>?)"),
-            (SQLQuery.userOfAccount, "SEARCH users USING INDEX users_by_account (google_user_id=?)"),
             (SQLQuery.usersByEmail, "SEARCH users USING INDEX users_by_email (<expr>=?)"),
-            (SQLQuery.sessionByID, "SEARCH sessions USING PRIMARY KEY (id=?)"),
-            (SQLQuery.endSession, "SEARCH sessions USING PRIMARY KEY (id=?)"),
+            (SQLQuery.sessionByID, "SEARCH sessions USING PRIMARY KEY (user_id=? AND id=?)"),
+            (SQLQuery.endSession, "SEARCH sessions USING PRIMARY KEY (user_id=? AND id=?)"),
             (SQLQuery.dueNotices, "SEARCH notices USING INDEX notices_due (next_try_at<?)"),
             (SQLQuery.nextNotice, "SEARCH notices USING COVERING INDEX notices_due (next_try_at>?)"),
-            (SQLQuery.expediteNotices, "SEARCH notices USING INDEX notices_due (next_try_at>?)"),
-            (SQLQuery.acceptNotice, "SEARCH notices USING INTEGER PRIMARY KEY (rowid=?)"),
-            (SQLQuery.giveUpNotice, "SEARCH notices USING INTEGER PRIMARY KEY (rowid=?)"),
-            (SQLQuery.postponeNotice, "SEARCH notices USING INTEGER PRIMARY KEY (rowid=?)"),
+            (SQLQuery.expediteNotices, "SEARCH notices USING COVERING INDEX notices_due (next_try_at>?)"),
+            (SQLQuery.acceptNotice, "SEARCH notices USING PRIMARY KEY (user_id=? AND number=?)"),
+            (SQLQuery.giveUpNotice, "SEARCH notices USING PRIMARY KEY (user_id=? AND number=?)"),
+            (SQLQuery.postponeNotice, "SEARCH notices USING PRIMARY KEY (user_id=? AND number=?)"),
         ]
     )
     func plan(query: SQLQuery, expected: String) async throws {
@@ -106,7 +108,11 @@ extension SQLiteQueryPlanTests {
             ),
             (SQLQuery.losses, ["grant_events_of_losses (at>?)", "grants USING INTEGER PRIMARY KEY (rowid=?)"]),
             (SQLQuery.countAnnounced, ["grants_by_ending (refresh_expires_at>? AND refresh_expires_at<?)"]),
-            (SQLQuery.sessionOfUser, ["sessions_by_user (user_id=?)"]),
+            (
+                SQLQuery.userOfAccount,
+                ["users USING PRIMARY KEY (user_id=?)", "accounts USING PRIMARY KEY (google_user_id=?)"]
+            ),
+            (SQLQuery.sessionOfUser, ["sessions USING PRIMARY KEY (user_id=?)"]),
             (SQLQuery.removeExpiredSessions, ["sessions_by_end (expires_at<?)"]),
             (SQLQuery.removeExpiredSuccessors, ["sessions_with_successor (successor_until<?)"]),
             (SQLQuery.removeFutureSuccessors, ["sessions_with_successor (successor_until>?)"]),
@@ -117,7 +123,7 @@ extension SQLiteQueryPlanTests {
             (
                 SQLiteStore.removeTombstones[1],
                 [
-                    "grant_events_by_grant (grant_id=?)", "sqlite_autoindex_grants_1 (user_id=?)",
+                    "grant_events USING PRIMARY KEY (grant_id=?)", "sqlite_autoindex_grants_1 (user_id=?)",
                     "users_by_deletion (deleted_until<?)",
                 ]
             ),
@@ -125,25 +131,31 @@ extension SQLiteQueryPlanTests {
                 SQLiteStore.removeTombstones[2],
                 ["sqlite_autoindex_grants_1 (user_id=?)", "users_by_deletion (deleted_until<?)"]
             ),
-            (SQLiteStore.removeTombstones[3], ["sessions_by_user (user_id=?)", "users_by_deletion (deleted_until<?)"]),
+            (
+                SQLiteStore.removeTombstones[3],
+                ["sessions USING PRIMARY KEY (user_id=?)", "users_by_deletion (deleted_until<?)"]
+            ),
             (
                 SQLiteStore.removeTombstones[4],
                 ["users USING PRIMARY KEY (user_id=?)", "users_by_deletion (deleted_until<?)"]
             ),
             (
                 SQLiteTransaction.trimEvents,
-                ["grant_events_by_grant (grant_id=? AND seq<?)", "grant_events_by_grant (grant_id=?)"]
+                ["old USING PRIMARY KEY (grant_id=? AND number<?)", "grant_events USING PRIMARY KEY (grant_id=?)"]
             ),
             (SQLQuery.pendingNotices, ["notices USING INDEX notices_due (next_try_at>?)"]),
-            (SQLQuery.insertNotice, ["notices_by_user (user_id=?)"]),
-            (SQLQuery.endSessionsOfUser, ["INDEX sessions_by_user (user_id=?)"]),
+            (SQLQuery.insertNotice, ["notices USING PRIMARY KEY (user_id=?)"]),
+            (SQLQuery.endSessionsOfUser, ["sessions USING PRIMARY KEY (user_id=?)"]),
             (SQLQuery.removeUser, ["users USING PRIMARY KEY (user_id=?)"]),
-            (SQLQuery.followNotice, ["notices USING INTEGER PRIMARY KEY (rowid=?)", "notices_by_user (user_id=?)"]),
-            (SQLQuery.finishedNotices, ["notices_by_time (at>?)"]),
-            (SQLQuery.replayNotices, ["notices_by_user (user_id=?)"]),
+            (
+                SQLQuery.followNotice,
+                ["notices USING PRIMARY KEY (user_id=? AND number=?)", "notices USING PRIMARY KEY (user_id=?)"]
+            ),
+            (SQLQuery.finishedNotices, ["notices_by_time ((at,user_id,number)>(?,?,?))"]),
+            (SQLQuery.replayNotices, ["notices USING PRIMARY KEY (user_id=?)"]),
             (
                 SQLQuery.scheduleFirstNotices,
-                ["notices_by_user (user_id=?)", "notices_by_user (user_id=? AND seq<?)"]
+                ["notices USING PRIMARY KEY (user_id=?)", "older USING PRIMARY KEY (user_id=? AND number<?)"]
             ),
         ]
     )

@@ -375,7 +375,7 @@ struct SQLiteReplacementTests {
                 { _ = try await store.claim([id], dueBy: nil, owner: "worker", for: .seconds(30)) },
                 { _ = try await store.renew([id: claim], for: .seconds(30)) },
                 { try await store.add([try Sample.grant(2)]) },
-                { try await store.transact { _ = try $0.session(Sample.session(1).id) } },
+                { try await store.transact { _ = try $0.session(Sample.sessionID(1), ofUser: "user") } },
                 { _ = try await store.report(WorkerReport(id: "w", keyIDs: [key], sealingKeyID: key)) },
                 { _ = try await store.claimNotices(owner: "w", for: .seconds(30)) },
                 { _ = try await store.removeExpired(at: start) },

@@ -67,8 +67,8 @@ struct SQLiteSafetyTests {
                 #expect(outcome == .rotated(isLateAnswer: false))
             }
             try await store.startSessions(sessions)
-            let ended = sessions[0].id
-            try await store.transact { try $0.endSession(ended) }
+            let ended = sessions[0]
+            try await store.transact { try $0.endSession(ended.id, ofUser: ended.userID) }
             try await finishQueue(of: store)
             #expect(try folder.names(holding: Array("successor-0-".utf8)).isEmpty)
             #expect(try !folder.names(holding: Array("successor-1-".utf8)).isEmpty)

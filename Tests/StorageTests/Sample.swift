@@ -178,6 +178,11 @@ extension Sample {
 }
 
 extension Store {
+    /// Returns what is stored of a session.
+    func stored(_ session: Session) async throws -> Session? {
+        try await self.session(session.id, ofUser: session.userID)
+    }
+
     /// Stores sessions, and their users if there are none.
     func startSessions(_ sessions: [Session]) async throws {
         try await transact { transaction in

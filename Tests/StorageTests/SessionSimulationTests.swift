@@ -67,11 +67,11 @@ private struct StoreServer: SimulatedServer {
 
     func present(_ token: Int, next: Int, at clocks: ServerClocks) async throws -> Int? {
         try await store.transact { transaction in
-            guard var session = try transaction.session(Sample.sessionID(1)) else { return nil }
+            guard var session = try transaction.session(Sample.sessionID(1), ofUser: "user") else { return nil }
             let (outcome, answer) = try RulesServer.rotate(&session, token, next: next, at: clocks)
             switch outcome {
             case .rotated, .repeated: try transaction.update(session)
-            case .reused, .expired: try transaction.endSession(session.id)
+            case .reused, .expired: try transaction.endSession(session.id, ofUser: session.userID)
             }
             return answer
         }

@@ -142,9 +142,8 @@ enum MetricsSamples {
     private static func notice(_ content: Notice.Content) -> Notice {
         let now = Timestamp(milliseconds: 0)
         return Notice(
-            sequence: 1,
-            nonce: 0,
-            userID: "u",
+            key: Notice.Key(userID: "u", number: 1),
+            name: NoticeID(high: 0, low: 0),
             at: now,
             content: content,
             pendingSince: now,

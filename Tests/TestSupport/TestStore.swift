@@ -212,7 +212,6 @@ extension TestStore {
     package static var lastLease: SQLQuery { SQLiteStore.lastLease }
     package static var beforeMove: [SQLStatement] { SQLiteStore.beforeMove }
     package static var schemaVersion: SQLQuery { SQLiteStore.schemaVersion }
-    package static var afterCopy: [SQLStatement] { SQLiteStore.afterCopy }
     package var databaseName: String { database.databaseName }
     package var bootID: String { database.bootID }
 

@@ -55,6 +55,9 @@ final class UncountedRefreshes: Sendable {
             try inner.rows(statement, read)
         }
         func grants(_ statement: SQLStatement) throws(StoreError) -> [Grant] { try inner.grants(statement) }
+        func grants(found search: GrantSearch, by values: [SQLValue]) throws(StoreError) -> [Grant] {
+            try inner.grants(found: search, by: values)
+        }
         func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int] { try inner.change(statements) }
         func forgetGrants() { inner.forgetGrants() }
         func wipe() { inner.wipe() }

@@ -51,7 +51,7 @@ extension ImportedUser {
         }
         if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }
         guard let joined else { return outcome }
-        try transaction.move(user: joined.id, to: user.id)
+        try transaction.move(user: joined.id, to: user.id, at: now)
         return .joined(joined.id)
     }
 

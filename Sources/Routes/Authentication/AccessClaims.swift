@@ -66,14 +66,12 @@ extension AccessClaims {
     }
 
     private func userOfSession(_ session: Session?, stored: User?, at now: Timestamp) throws(AppError) -> User {
-        guard let session, names(session), session.isLive(at: now) else { throw .invalidToken }
+        guard let session, session.isLive(at: now) else { throw .invalidToken }
         // A correct store never keeps a session longer than its user.
         guard let stored else { throw .invalidToken }
         guard stored.isActive else { throw .inactiveUser }
         return stored
     }
-
-    private func names(_ session: Session) -> Bool { session.id == sessionID && session.userID == userID }
 
     /// Adds what the backend's token says: it can contain more than the one that the user was created from.
     private func completed(_ stored: User, at now: Timestamp) -> User {

@@ -47,7 +47,7 @@ package struct AppTokens: Sendable {
 
     func caller(with claims: AccessClaims) async throws -> AuthenticatedCaller {
         var session: Session?
-        if let id = claims.sessionID { session = try await store.session(id) }
+        if let id = claims.sessionID { session = try await store.session(id, ofUser: claims.userID) }
         let stored = try await store.user(claims.userID)
         let user = try claims.user(stored: stored, session: session, at: time.now)
         return AuthenticatedCaller(claims: claims, storedUser: user == stored ? user : nil)

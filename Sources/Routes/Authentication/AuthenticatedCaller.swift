@@ -30,7 +30,7 @@ struct AuthenticatedCaller: Sendable {
 
     private func user(stored: User?, in transaction: any StoreTransaction, at now: Timestamp) throws -> User {
         var session: Session?
-        if let id = claims.sessionID { session = try transaction.session(id) }
+        if let id = claims.sessionID { session = try transaction.session(id, ofUser: userID) }
         return try claims.user(stored: stored, session: session, at: now)
     }
 }

@@ -79,7 +79,7 @@ struct AppSessions: Sendable {
 
     private func renew(_ claims: RefreshClaims, at now: Timestamp) async throws -> Rotation {
         try await dependencies.store.transact { transaction in
-            let stored = try transaction.session(claims.sessionID)
+            let stored = try transaction.session(claims.sessionID, ofTokenFor: claims.userID)
             guard let user = try transaction.user(stored?.userID ?? claims.userID), user.mayHaveSessions else {
                 return .refused
             }
@@ -107,7 +107,7 @@ struct AppSessions: Sendable {
                 // The token might come from an old backup of the phone. It is refused anyway, so it is not a risk.
                 return .refused
             case .reused:
-                try transaction.endSession(session.id)
+                try transaction.endSession(session.id, ofUser: session.userID)
                 try transaction.notify(.sessionReused(session.id), ofUser: session.userID, at: now)
                 return .reused
             case .expired:
@@ -120,7 +120,7 @@ struct AppSessions: Sendable {
     /// Handles a request that does not need a write, so that it never waits for the store's writer. Most repetitions,
     /// and tokens of ended families, do not need one. Returns `nil` for a token that does.
     private func rotateWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
-        guard let session = try await dependencies.store.session(claims.sessionID) else {
+        guard let session = try await dependencies.store.session(claims.sessionID, ofTokenFor: claims.userID) else {
             try await checkFirstUse(of: claims, at: now)
             return nil
         }
@@ -132,9 +132,6 @@ struct AppSessions: Sendable {
         }
         let leaseTime = try await dependencies.store.leaseTime()
         switch session.decide(presented: claims.hash, leaseTime: leaseTime, grace: dependencies.sessionGrace) {
-        case .reuse where session.userID != claims.userID:
-            // A token that names another user belongs to the session only if its hash does.
-            throw AppError.invalidRefreshToken
         case .repeatCurrent(mustRecord: false):
             guard let sealed = session.successor else { return nil }
             return try dependencies.vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
@@ -169,10 +166,8 @@ struct AppSessions: Sendable {
     }
 
     private func end(_ id: SessionID, ofUser userID: String) async throws {
-        guard let session = try await dependencies.store.session(id) else { return }
-        // A user who is gone was joined with the session's user.
-        if session.userID != userID, try await dependencies.store.user(userID) != nil { throw AppError.invalidToken }
-        try await dependencies.store.transact { try $0.endSession(id) }
+        guard let session = try await dependencies.store.session(id, ofTokenFor: userID) else { return }
+        try await dependencies.store.transact { try $0.endSession(id, ofUser: session.userID) }
     }
 
     /// Ends the family of a former refresh token. One that has not begun then never begins.
@@ -180,7 +175,8 @@ struct AppSessions: Sendable {
         let now = dependencies.time.now
         try await dependencies.store.transact { transaction in
             _ = try claims.recordFormer(in: transaction, at: now)
-            try transaction.endSession(claims.sessionID)
+            let session = try transaction.session(claims.sessionID, ofTokenFor: claims.userID)
+            if let session { try transaction.endSession(session.id, ofUser: session.userID) }
         }
     }
 

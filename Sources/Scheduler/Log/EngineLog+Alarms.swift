@@ -92,9 +92,7 @@ extension EngineLog {
     /// An incident that a store reports once, or missing rows, which are reported until they are back.
     package func incident(_ incident: StoreIncident) {
         if let kind = incident.alarm { return raise(kind, incident.text, repeats: kind != .databaseRowsLost) }
-        if incident.kind == .sequencesMoved {
-            diagnostics.warning("the database was repaired", ["what": incident.text])
-        } else if incident.kind == .fileSetAside {
+        if incident.kind == .fileSetAside {
             diagnostics.warning("a file was renamed", ["what": incident.text])
         } else if incident.kind == .changeWaits {
             diagnostics.warning(
@@ -231,7 +229,7 @@ extension StoreIncident {
         case .databaseReplaced: .databaseReplaced
         case .tablesLost: .databaseTablesLost
         case .rowsLost: .databaseRowsLost
-        case .sequencesMoved, .changeWaits, .lookFailed, .fileSetAside: nil
+        case .changeWaits, .lookFailed, .fileSetAside: nil
         }
     }
 }

@@ -19,13 +19,21 @@ package struct ArchiveRecord: Hashable, Sendable {
     /// The values of the columns of ``Kind/table``.
     let values: [SQLValue]
     /// Orders the records of a kind: numbers by size, texts and bytes by their bytes.
-    var key: SQLValue { values[0] }
+    var key: [SQLValue] {
+        let columns = kind.table.columns
+        return kind.table.key.compactMap { name in columns.firstIndex { $0.name == name }.map { values[$0] } }
+    }
 
     /// The positions in a record of a grant of the columns that it is read from.
     private static let readPositions: [Int] = {
         let read = Set(Grant.readColumns.columns.map(\.name))
         return Grant.table.columns.indices.filter { read.contains(Grant.table.columns[$0].name) }
     }()
+
+    /// The same, of an event.
+    private static let eventPositions = GrantEvent.table.columns.indices.filter {
+        GrantEvent.table.columns[$0].name != "number"
+    }
 
     /// Throws for a damaged row, so that no copy that holds one counts as complete.
     fileprivate func check() throws(StoreError) {
@@ -36,7 +44,7 @@ package struct ArchiveRecord: Hashable, Sendable {
             row.values = Self.readPositions.map { values[$0] }[...]
             _ = try Grant.read(&row)
         case .event:
-            row.values.removeFirst()
+            row.values = Self.eventPositions.map { values[$0] }[...]
             _ = try GrantEvent.read(&row)
         case .session: _ = try Session.read(&row)
         case .notice: _ = try Notice.read(&row)
@@ -144,14 +152,22 @@ extension SQLStore {
         after last: ArchiveRecord?,
         atMost count: Int
     ) async throws -> [ArchiveRecord] {
-        let key = kind.table.columns[0].name
-        let rest = "\(last == nil ? "" : "WHERE \(key) > $2 ")ORDER BY \(key) LIMIT $1"
-        let name = "\(last == nil ? "first" : "next") page of \(kind.rawValue)"
-        return try await rows(of: kind, name, rest, [.limit(count)] + [last?.key].compactMap(\.self))
+        let order = "ORDER BY \(kind.table.keyNames) LIMIT $1"
+        guard let last else {
+            return try await rows(of: kind, "first page of \(kind.rawValue)", order, [.limit(count)])
+        }
+        let placeholders = last.key.indices.map { "$\($0 + 2)" }.joined(separator: ", ")
+        let isLater = "(\(kind.table.keyNames)) > (\(placeholders))"
+        return try await rows(
+            of: kind,
+            "next page of \(kind.rawValue)",
+            "WHERE \(isLater) \(order)",
+            [.limit(count)] + last.key
+        )
     }
 
     package func lastRecord(of kind: ArchiveRecord.Kind) async throws -> ArchiveRecord? {
-        let rest = "ORDER BY \(kind.table.columns[0].name) DESC LIMIT 1"
+        let rest = "ORDER BY \(kind.table.key.map { "\($0) DESC" }.joined(separator: ", ")) LIMIT 1"
         return try await rows(of: kind, "last \(kind.rawValue)", rest).first
     }
 
@@ -186,12 +202,19 @@ extension SQLStore {
         let statements = ArchiveRecord.Kind.allCases.flatMap { kind in
             Self.restore(records.filter { $0.kind == kind }.map(\.values), of: kind)
         }
-        try await change(statements, [.exclusive, .evenIfMoved])
+        try await change(statements + Self.restoreAccounts(of: records), [.exclusive, .evenIfMoved])
+    }
+
+    /// Accounts follow from the users, so a copy has no records of them.
+    private static func restoreAccounts(of records: [ArchiveRecord]) -> [SQLStatement] {
+        let users = records.filter { $0.kind == .user }
+        guard let first = users.first, let last = users.last else { return [] }
+        return [SQLStatement(.restoreAccounts, first.key + last.key)]
     }
 
     package func endReceiving() async throws {
         try await change(
-            Self.afterCopy + [Self.receivingKey, Self.movedKey].map { SQLStatement(.deleteMeta, .text($0)) },
+            [Self.receivingKey, Self.movedKey].map { SQLStatement(.deleteMeta, .text($0)) },
             [.exclusive, .evenIfMoved, .repeatable]
         )
     }

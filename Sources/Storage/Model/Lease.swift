@@ -14,7 +14,7 @@ package struct Lease: Hashable, Sendable {
     ///
     /// Only the claiming worker knows it, for ``Store/storePlain(_:at:)`` and ``StoreTransaction/replace(_:by:)``. It
     /// says when the row was written, and not what it contains, so leases are equal whatever it is.
-    var rowVersion: Int64?
+    var revision: Int64?
 
     /// The duration of a worker's claim, which is renewed after a third of it.
     package static let span: Duration = .seconds(30)

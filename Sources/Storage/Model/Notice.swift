@@ -4,12 +4,20 @@ package import Base
 ///
 /// One queue for each user keeps the order: `user.deleted` always follows the last notice of the user's grants.
 package struct Notice: Hashable, Sendable {
-    /// The position in the order of all notices of one store.
-    package let sequence: Int64
-    /// A random number from the creation of the notice: a store that was restored from a backup repeats the sequence
-    /// numbers since the backup.
-    let nonce: UInt32
-    package let userID: String
+    /// The place of a notice in its store.
+    package struct Key: Hashable, Sendable {
+        package let userID: String
+        /// Counts the notices of the user, in their order.
+        package let number: Int64
+
+        package init(userID: String, number: Int64) {
+            self.userID = userID
+            self.number = number
+        }
+    }
+
+    package let key: Key
+    let name: NoticeID
     /// The time of the change.
     package let at: Timestamp
     package let content: Content
@@ -18,12 +26,10 @@ package struct Notice: Hashable, Sendable {
     /// Failed deliveries.
     package internal(set) var attempts: Int
 
-    /// The same for every delivery, so that the backend recognises a repetition: `ntc_`, eight hexadecimal digits, `_`,
-    /// a number.
-    package var id: String {
-        let digits = String(nonce, radix: 16)
-        return "ntc_\(String(repeating: "0", count: 8 - digits.utf8.count))\(digits)_\(sequence)"
-    }
+    package var userID: String { key.userID }
+
+    /// The same for every delivery, so that the backend recognises a repetition.
+    package var id: String { "\(name)" }
 }
 
 extension Notice {

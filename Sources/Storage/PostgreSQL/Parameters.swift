@@ -69,7 +69,7 @@ extension SQLType {
     /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/include/catalog/pg_type.dat).
     fileprivate func number(isArray: Bool) -> UInt32 {
         switch self {
-        case .integer, .sequence: isArray ? 1016 : 20
+        case .integer: isArray ? 1016 : 20
         case .text: isArray ? 1009 : 25
         case .bytes: isArray ? 1001 : 17
         case .flag: isArray ? 1000 : 16

@@ -77,9 +77,19 @@ enum PostgresGrantRow {
         (SELECT deleted_until FROM refresh_worker.users WHERE users.user_id = new.user_id) IS NULL
         """
     private static let insertSchedules = schedule.insertMany("insert schedules")
-    private static let updateWhole = changing.updateMany("update whole grants")
-    private static let updateRefreshed = refreshed.updateMany("update grants")
+    private static let updateWhole = update("update whole grants", changing)
+    private static let updateRefreshed = update("update grants", refreshed)
     private static let updateSchedule = schedule.updateMany("update schedule")
+
+    private static func update(_ name: String, _ columns: Table<Grant>) -> SQLQuery {
+        SQLQuery(
+            name,
+            sql: """
+                UPDATE refresh_worker.grants AS old SET \(columns.changes), \(Grant.increment)
+                FROM \(columns.newRows) WHERE old.id = new.id
+                """
+        )
+    }
 
     /// Returns the statements that add a grant.
     ///
@@ -118,10 +128,7 @@ enum PostgresGrantRow {
 
     /// Adds the statements that store `whole` and `refreshed`, the latter without the columns of `seldomChanged`.
     static func addUpdates(whole: [Grant], refreshed: [Grant], to batch: inout StatementBatch) {
-        // A grant that has left its account comes before the one that takes it: a unique index checks row by row.
-        for part in [whole.filter { $0.owner.googleUserID == nil }, whole.filter { $0.owner.googleUserID != nil }] {
-            if !part.isEmpty { batch.add(SQLStatement(updateWhole, changing.arrays(of: part))) }
-        }
+        if !whole.isEmpty { batch.add(SQLStatement(updateWhole, changing.arrays(of: whole))) }
         if !refreshed.isEmpty { batch.add(SQLStatement(updateRefreshed, self.refreshed.arrays(of: refreshed))) }
         let all = whole + refreshed
         if !all.isEmpty { batch.add(SQLStatement(updateSchedule, schedule.arrays(of: all))) }
@@ -146,7 +153,6 @@ struct PendingWrites {
     )
     private static let notify = SQLQuery("notify", sql: "SELECT pg_notify($1, '')")
 
-    private static let insertEvents = GrantEvent.added.insertMany("insert events")
     private static let trimEvents = SQLQuery.trimEvents(
         ofGrant: "changed.id",
         from: " USING unnest($1::bigint[]) AS changed (id)"
@@ -156,6 +162,8 @@ struct PendingWrites {
     private(set) var grants: [GrantID: Grant] = [:]
     /// The ids of those that differ in more than a refresh changes.
     private var whole: Set<GrantID> = []
+    /// The Google accounts that these grants have left.
+    private var leftAccounts: Set<String> = []
     private var counts: [String: Int64] = [:]
     var events: [GrantEvent] = []
     /// The events of grants that this transaction has added: too few to be trimmed.
@@ -174,10 +182,17 @@ struct PendingWrites {
     mutating func update(_ grant: Grant, from former: Grant, keepsSeldomChanged: Bool) {
         grants[grant.id] = grant
         if !keepsSeldomChanged { whole.insert(grant.id) }
+        if let account = former.owner.googleUserID, account != grant.owner.googleUserID { leftAccounts.insert(account) }
         if former.state != grant.state {
             count(former.state, by: -1)
             count(grant.state, by: 1)
         }
+    }
+
+    /// `true` if one of these grants has left the Google account of `grant`.
+    func hasLeft(accountOf grant: Grant) -> Bool {
+        guard let account = grant.owner.googleUserID else { return false }
+        return leftAccounts.contains(account)
     }
 
     mutating func count(_ state: GrantState, by difference: Int64) { counts[state.rawValue, default: 0] += difference }
@@ -200,7 +215,7 @@ struct PendingWrites {
             to: &batch
         )
         let allEvents = firstEvents + events
-        if !allEvents.isEmpty { batch.add(SQLStatement(Self.insertEvents, GrantEvent.added.arrays(of: allEvents))) }
+        if !allEvents.isEmpty { batch.add(SQLStatement(.insertEvents, GrantEvent.added.arrays(of: allEvents))) }
         if !events.isEmpty {
             batch.add(Self.trimEvents, .ids(Set(events.map(\.grant)).sorted()))
         }

@@ -44,7 +44,7 @@ extension SQLQuery {
     static let claimed = SQLQuery(
         "claimed grants",
         sql: """
-            SELECT \(PostgresGrantRow.columns), g.xmin::text::bigint FROM \(PostgresGrantRow.source)
+            SELECT \(PostgresGrantRow.columns), g.revision FROM \(PostgresGrantRow.source)
             JOIN unnest($1::bigint[], $2::bigint[]) AS wanted (id, claim)
                 ON wanted.id = s.grant_id AND wanted.claim = s.lease_claim
             """
@@ -115,7 +115,7 @@ extension PostgresStore {
                 var grant = try Grant.read(&row)
                 if var lease = grant.lease {
                     lease.followsUnfinishedClaim = unfinished.contains(grant.id)
-                    lease.rowVersion = row.integer()
+                    lease.revision = row.integer()
                     grant.setLease(lease)
                 }
                 return grant
@@ -176,7 +176,7 @@ extension SQLQuery {
     /// The columns that the statements need in addition to those of the grant.
     private static let plainColumns: [Table<PlainRefresh>.Column] = [
         .init("claim", .integer) { .integer($0.claimed.lease?.claim) },
-        .init("row_version", .integer) { .integer($0.claimed.lease?.rowVersion) },
+        .init("claimed_revision", .integer) { .integer($0.claimed.lease?.revision) },
         .init("due_at", .integer) { .time($0.refreshed.dueAt) },
         .init("client_secret", .integer) { .integer(Int64($0.secretFingerprint)) },
     ]
@@ -191,18 +191,17 @@ extension SQLQuery {
 
     /// Returns the statement that writes these columns of grants that are as they were claimed.
     ///
-    /// `xmin` is the transaction that wrote the row: it differs as soon as anything has changed the grant. The last
-    /// parameter is the time of the successes.
+    /// The last parameter is the time of the successes.
     private static func storePlain(_ name: String, rows: Table<PlainRefresh>) -> SQLQuery {
         let ofGrant = Table(rows.name, rows.columns.dropLast(plainColumns.count))
         return SQLQuery(
             name,
             sql: """
                 WITH stored AS (
-                    UPDATE refresh_worker.grants AS old SET \(ofGrant.changes)
+                    UPDATE refresh_worker.grants AS old SET \(ofGrant.changes), \(Grant.increment)
                     FROM \(rows.newRows)
                         JOIN refresh_worker.grant_schedule AS s ON s.grant_id = new.id AND s.lease_claim = new.claim
-                    WHERE old.id = new.id AND old.xmin::text::bigint = new.row_version
+                    WHERE old.id = new.id AND old.revision = new.claimed_revision
                     RETURNING old.id, old.client_id, new.due_at, new.client_secret
                 ), scheduled AS (
                     UPDATE refresh_worker.grant_schedule AS s

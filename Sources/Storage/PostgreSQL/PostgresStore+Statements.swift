@@ -24,8 +24,6 @@ extension PostgresStore {
     /// A writer at the same time either finishes before the note, or sees it: see the use check.
     static let beforeMove = [SQLStatement(.takeLock, .integer(PostgresSchema.moveLock))]
     static let schemaVersion = PostgresSchema.readVersion
-    /// Moves the sequences past the copied rows.
-    static let afterCopy = SequenceTable.all.map { SQLStatement(SQLQuery("move sequence of \($0.name)", sql: $0.move)) }
 
     /// In one statement: PostgreSQL checks the foreign keys at its end.
     static let removeTombstones = [
@@ -229,7 +227,7 @@ extension PostgresStore {
             WITH part AS MATERIALIZED (
                 SELECT id FROM refresh_worker.grants WHERE \(ScanQueries.isDoubtToRestart) ORDER BY id LIMIT $4
             ), doubted AS (
-                UPDATE refresh_worker.grants AS g SET suspected_since = $1 FROM part
+                UPDATE refresh_worker.grants AS g SET suspected_since = $1, \(Grant.increment) FROM part
                 WHERE g.id = part.id AND \(ScanQueries.isInDoubt) RETURNING g.id, g.client_id
             ), moved AS (
                 UPDATE refresh_worker.grant_schedule AS s SET due_at = \(due) FROM doubted WHERE s.grant_id = doubted.id

@@ -99,7 +99,6 @@ package final class PostgresStore: SQLStore {
                     incidents.record(.changeWaits(obstacle))
                 }
                 try checkServer(connection, until: deadline)
-                try moveSequencesIfPossible(connection, until: deadline)
                 _ = try run(StatementBatch(.clock), on: connection, until: deadline)
             }
         } catch {
@@ -139,11 +138,7 @@ package final class PostgresStore: SQLStore {
     ) async throws -> Result {
         let outcome: Swift.Result<Result, any Error> = try await queue.run {
             [self] connection, deadline throws(StoreError) in
-            do throws(StoreError) {
-                return try transact(on: connection, until: deadline, body)
-            } catch {
-                throw try repaired(error, on: connection, until: deadline)
-            }
+            try transact(on: connection, until: deadline, body)
         }
         return try outcome.get()
     }

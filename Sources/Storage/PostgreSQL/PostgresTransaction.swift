@@ -51,6 +51,12 @@ final class PostgresTransaction: SQLTransaction {
         return grants
     }
 
+    func grants(found search: GrantSearch, by values: [SQLValue]) throws(StoreError) -> [Grant] {
+        let ids = try rows(SQLStatement(search.ids, values)) { GrantID(rawValue: $0.integer()) }
+        guard !ids.isEmpty else { return [] }
+        return try grants(SQLStatement(search.grantsOfIDs, values + [.ids(ids.sorted())]))
+    }
+
     func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int] { try send(statements).map(\.changedRows) }
 
     /// Runs statements after those that must come before them, and after the collected writes.
@@ -182,6 +188,8 @@ final class PostgresTransaction: SQLTransaction {
         }
         try former.allow(grant)
         guard former != grant else { return }
+        // The unique index on accounts checks row by row, so the grant that has left this account is written before.
+        if writes.hasLeft(accountOf: grant) { _ = try send([]) }
         let isLasting = (stored[grant.id] ?? nil).map { PostgresGrantRow.keepsSeldomChanged(grant, from: $0) } ?? false
         writes.update(grant, from: former, keepsSeldomChanged: isLasting)
     }
@@ -196,7 +204,8 @@ final class PostgresTransaction: SQLTransaction {
 
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) {
         guard store.keepsNotices else { return }
-        writes.notices.append(.insertNotice(content, ofUser: userID, at: now, nonce: store.random.nextBits()))
+        let id = NoticeID.random(from: store.random)
+        writes.notices.append(.insertNotice(content, id: id, ofUser: userID, at: now))
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {

@@ -72,13 +72,6 @@ extension StoreError {
             )
         case "57P01", "57P02", "57P03", "57P05":
             self.init(.unreachable, "\(subject) is shutting down or starting \(cause). It is tried again.")
-        case "23505" where SequenceTable.withKey(in: detail) != nil:
-            let advice = SequenceTable.all.map(\.move).joined(separator: " ")
-            self.init(
-                .refused,
-                "A row of \(database) has the next number already, because the sequences are behind, as after a logical "
-                    + "upgrade \(cause). As the owner of the tables run: \(advice)"
-            )
         case "23503", "23505":
             self.init(.conflict, "The data to be written contradicts the data in \(database) \(cause).")
         case "XX001", "XX002":
@@ -169,7 +162,6 @@ extension StoreError {
     /// `true` if the same statements might succeed in a new transaction: none of them was written.
     var mayRunAgain: Bool {
         guard !isUncertain else { return false }
-        guard !isRepaired else { return true }
         switch sqlState {
         // A serialisation failure, a deadlock, and an idle transaction that the server ended.
         case "40001", "40P01", "25P03": return true

@@ -73,6 +73,14 @@ extension Grant {
         CHECK ((access_token IS NULL) = (access_type IS NULL))
         """
 
+    /// The column that counts the changes of a row. By it a commit recognises that the row is still the one that the
+    /// claim read, also after a dump, a move or a logical replication.
+    static func revision(in dialect: SQLDialect) -> String {
+        "revision \(dialect.name(of: .integer)) NOT NULL DEFAULT 0"
+    }
+    /// The assignment in every statement that changes rows of `grants`.
+    static let increment = "revision = revision + 1"
+
     /// The columns that are read, in the order that ``GrantRowReader`` expects: the values of the others follow from
     /// these, and exist for an index.
     static let readColumns = table.without("used_on", "refresh_key", "access_key")

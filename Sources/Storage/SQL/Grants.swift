@@ -11,22 +11,26 @@ struct GrantQueries: Sendable {
     let ofUser: SQLQuery
     let page: SQLQuery
     let pageOfState: SQLQuery
-    let ofAccount: SQLQuery
-    let sameAccount: SQLQuery
-    let sameEmail: SQLQuery
+    let ofAccount: GrantSearch
+    let sameAccount: GrantSearch
+    let sameEmail: GrantSearch
     let ofEmail: SQLQuery
-    let byPrefixMark: SQLQuery
-    let byDigestMark: SQLQuery
-    /// Gives the grants of the user `$1` to the user `$2`.
-    let move: SQLQuery
+    let byPrefixMark: GrantSearch
+    let byDigestMark: GrantSearch
 
-    /// `lock` is the end of a statement that keeps the grants as they are, and `increment` the assignment that every
-    /// change of a grant contains.
-    init(columns: String, source: String, lock: String = "", increment: String = "") {
+    /// `lock` is the end of a statement that keeps the grants as they are.
+    init(columns: String, source: String, lock: String = "") {
         self.columns = columns
         self.source = source
         let select = { (name: String, rest: String) in
             SQLQuery(name, sql: "SELECT \(columns) FROM \(source) WHERE \(rest)\(lock)")
+        }
+        let search = { (name: String, condition: String, count: Int) in
+            GrantSearch(
+                grants: select(name, "\(condition) ORDER BY id"),
+                ids: SQLQuery("ids of \(name)", sql: "SELECT id FROM refresh_worker.grants WHERE \(condition)"),
+                grantsOfIDs: select("found \(name)", "id = ANY($\(count + 1)) AND \(condition) ORDER BY id")
+            )
         }
         let isOfUser = "reason <> '\(GrantReason.userDeleted)'"
         let hasToken = "refresh_token IS NOT NULL"
@@ -35,18 +39,20 @@ struct GrantQueries: Sendable {
         ofUser = select("grants of a user", "user_id = $1 ORDER BY id")
         page = select("page of grants", "id > $1 ORDER BY id LIMIT $2")
         pageOfState = select("page of grants in a state", "id > $1 AND state = $3 ORDER BY id LIMIT $2")
-        ofAccount = select("grants of a Google account", "google_user_id = $1 AND \(isOfUser) ORDER BY id")
-        sameAccount = select(
+        ofAccount = search("grants of a Google account", "google_user_id = $1 AND \(isOfUser)", 1)
+        sameAccount = search(
             "grants of the same Google account",
-            "google_user_id = $1 AND id <> $2 AND \(hasToken) ORDER BY id"
+            "google_user_id = $1 AND id <> $2 AND \(hasToken)",
+            2
         )
         // A grant that is known to belong to another account than $1 does not count.
-        sameEmail = select(
+        sameEmail = search(
             "grants of the same e-mail",
             """
             email IS NOT NULL AND lower(email) = lower($3 COLLATE "C") AND id <> $2 AND \(hasToken)
-                AND ($1 IS NULL OR google_user_id IS NULL) ORDER BY id
-            """
+                AND ($1 IS NULL OR google_user_id IS NULL)
+            """,
+            3
         )
         // Not with OR: PostgreSQL would then read all grants.
         ofEmail = select(
@@ -62,16 +68,31 @@ struct GrantQueries: Sendable {
             ) ORDER BY id LIMIT $2
             """
         )
-        byPrefixMark = select("grants by prefix mark", "refresh_prefix_mark = $1 AND \(isOfUser) ORDER BY id")
-        byDigestMark = select("grants by digest mark", "refresh_digest_mark = $1 AND \(isOfUser) ORDER BY id")
-        move = SQLQuery(
-            "move grants",
-            sql: "UPDATE refresh_worker.grants SET user_id = $2\(increment) WHERE user_id = $1"
-        )
+        byPrefixMark = search("grants by prefix mark", "refresh_prefix_mark = $1 AND \(isOfUser)", 1)
+        byDigestMark = search("grants by digest mark", "refresh_digest_mark = $1 AND \(isOfUser)", 1)
     }
 }
 
+/// The statements that find grants by something else than their id, sorted by id.
+///
+/// A statement that locks rows is divided: tables that are spread over several servers cannot be searched and locked in
+/// one (https://docs.citusdata.com/en/stable/develop/reference_workarounds.html). So PostgreSQL finds the ids without a
+/// lock, and then reads the grants by their ids with a lock, and with the condition again.
+struct GrantSearch: Sendable {
+    /// The search in one statement, for a store without locks of rows.
+    let grants: SQLQuery
+    let ids: SQLQuery
+    /// It takes the ids after the parameters of the search.
+    let grantsOfIDs: SQLQuery
+}
+
 extension SQLQuery {
+    /// Gives the grants of the user `$1` to the user `$2`.
+    static let moveGrants = SQLQuery(
+        "move grants",
+        sql: "UPDATE refresh_worker.grants SET user_id = $2, \(Grant.increment) WHERE user_id = $1"
+    )
+
     static let issuedTokens = SQLQuery(
         "tokens issued to an account",
         sql: """
@@ -157,24 +178,24 @@ extension SQLTransaction {
     func grants(sharingAccountWith grant: Grant) throws -> [Grant] {
         let values: [SQLValue] = [.text(grant.owner.googleUserID), .integer(grant.id.rawValue)]
         var found: [Grant] = []
-        if grant.owner.googleUserID != nil { found += try grants(SQLStatement(Self.grantQueries.sameAccount, values)) }
+        if grant.owner.googleUserID != nil { found += try grants(found: Self.grantQueries.sameAccount, by: values) }
         if let email = grant.owner.email {
-            found += try grants(SQLStatement(Self.grantQueries.sameEmail, values + [.text(email)]))
+            found += try grants(found: Self.grantQueries.sameEmail, by: values + [.text(email)])
         }
         return found.sorted { $0.id < $1.id }
     }
 
     func grants(ofGoogleUser googleUserID: String) throws -> [Grant] {
-        try grants(SQLStatement(Self.grantQueries.ofAccount, .text(googleUserID)))
+        try grants(found: Self.grantQueries.ofAccount, by: [.text(googleUserID)])
     }
 
     func grants(withRefreshTokenMark mark: TokenMark) throws -> [Grant] {
-        let query =
+        let search =
             switch mark {
             case .prefix: Self.grantQueries.byPrefixMark
             case .digest: Self.grantQueries.byDigestMark
             }
-        return try grants(SQLStatement(query, .bytes(mark.bytes)))
+        return try grants(found: search, by: [.bytes(mark.bytes)])
     }
 
     func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) throws -> [IssuedTokens] {
@@ -197,11 +218,13 @@ extension [Grant] {
 extension GrantEvent {
     static let table = Table<GrantEvent>(
         "grant_events",
+        key: ["grant_id", "number"],
         [
-            .init("seq", .sequence(neverReused: false)),
             .init("grant_id", .integer, "NOT NULL REFERENCES refresh_worker.grants (id)") {
                 .integer($0.grant.rawValue)
             },
+            // Counts the events of the grant, in their order. All writers of events exclude each other.
+            .init("number", .integer, "NOT NULL"),
             .init("at", .integer, "NOT NULL") { .time($0.at) },
             .init("kind", .text, "NOT NULL") { .text($0.kind.rawValue) },
             .init("from_state", .text) { .text($0.from?.rawValue) },
@@ -211,8 +234,8 @@ extension GrantEvent {
             .init("consented_at", .integer) { .time($0.consentedAt) },
         ]
     )
-    /// The columns of a new event.
-    static let added = table.without("seq")
+    /// The columns of a new event. The statement that adds it gives it its number.
+    static let added = table.without("number")
 
     static func read(_ row: inout some SQLRow) throws(StoreError) -> GrantEvent {
         let id = GrantID(rawValue: row.integer())
@@ -244,13 +267,34 @@ extension GrantState {
 extension SQLQuery {
     static let eventsOfGrant = GrantEvent.added.select(
         "events of grant",
-        "WHERE grant_id = $1 ORDER BY seq DESC LIMIT $2"
+        "WHERE grant_id = $1 ORDER BY number DESC LIMIT $2"
     )
     static let lastConnection = SQLQuery(
         "last connection",
         sql: """
             SELECT at FROM refresh_worker.grant_events WHERE grant_id = $1 AND kind = '\(GrantEvent.Kind.connected.rawValue)'
-            ORDER BY seq DESC LIMIT 1
+            ORDER BY number DESC LIMIT 1
+            """
+    )
+    /// The number of the last event of a grant, 0 without one.
+    private static func lastEvent(ofGrant id: String) -> String {
+        "coalesce((SELECT max(number) FROM refresh_worker.grant_events WHERE grant_id = \(id)), 0)"
+    }
+    static let insertEvent = SQLQuery(
+        "insert event",
+        sql: """
+            INSERT INTO refresh_worker.grant_events (\(GrantEvent.added.names), number)
+            SELECT \(GrantEvent.added.placeholders), \(lastEvent(ofGrant: "$1")) + 1
+            """
+    )
+    /// Adds the events that the arrays of PostgreSQL hold, in their order.
+    static let insertEvents = SQLQuery(
+        "insert events",
+        sql: """
+            INSERT INTO refresh_worker.grant_events (\(GrantEvent.added.names), number)
+            SELECT \(GrantEvent.added.names), \(lastEvent(ofGrant: "new.grant_id"))
+                + row_number() OVER (PARTITION BY grant_id ORDER BY position)
+            FROM \(GrantEvent.added.newArrays) WITH ORDINALITY AS new (\(GrantEvent.added.names), position)
             """
     )
 
@@ -262,11 +306,11 @@ extension SQLQuery {
             "trim events",
             sql: """
                 DELETE FROM refresh_worker.grant_events AS old\(source) WHERE old.grant_id = \(id)
-                    AND old.seq <= (SELECT seq FROM refresh_worker.grant_events WHERE grant_id = \(id)
-                        ORDER BY seq DESC LIMIT 1 OFFSET \(Retention.eventsPerGrant))
+                    AND old.number <= (SELECT number FROM refresh_worker.grant_events WHERE grant_id = \(id)
+                        ORDER BY number DESC LIMIT 1 OFFSET \(Retention.eventsPerGrant))
                     AND (old.kind <> \(connected) OR EXISTS (
                         SELECT 1 FROM refresh_worker.grant_events AS later
-                        WHERE later.grant_id = \(id) AND later.seq > old.seq AND later.kind = \(connected)))
+                        WHERE later.grant_id = \(id) AND later.number > old.number AND later.kind = \(connected)))
                 """
         )
     }

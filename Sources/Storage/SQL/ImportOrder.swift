@@ -34,11 +34,7 @@ extension SQLStore {
 
     package func dateOfTokens(importedFor grant: GrantID, at storedAt: Timestamp) async throws -> Timestamp? {
         let prefix = ImportOrder.dates(of: grant)
-        let end = prefix.dropLast() + ";"
-        let record = try await first(
-            SQLStatement(.securityEventOfPrefix, .text(prefix), .text(String(end))),
-            RecordedSecurityEvent.read
-        )
+        let record = try await first(.firstIdentifier(from: prefix), RecordedSecurityEvent.read)
         guard let record, record.at == storedAt, let date = Int64(record.identifier.dropFirst(prefix.count)) else {
             return nil
         }

@@ -4,10 +4,12 @@ extension Notice {
     /// The columns of a content follow the kind: which of them have a value depends on it.
     static let table = Table<Notice>(
         "notices",
+        key: ["user_id", "number"],
         [
-            .init("seq", .sequence(neverReused: true)),
-            .init("nonce", .integer, "NOT NULL CHECK (nonce BETWEEN 0 AND 4294967295)"),
             .init("user_id", .text, "NOT NULL"),
+            // Counts the notices of the user, in their order. All writers of notices exclude each other.
+            .init("number", .integer, "NOT NULL"),
+            .init("id", .bytes, "NOT NULL CHECK (length(id) = \(NoticeID.byteCount))"),
             .init("at", .integer, "NOT NULL"),
             .init("kind", .text, "NOT NULL"),
             .init("grant_id", .integer),
@@ -29,18 +31,17 @@ extension Notice {
         ]
     )
     fileprivate static let read = table.without("next_try_at", "accepted_at", "given_up_at")
-    fileprivate static let added = read.without("seq")
+    /// The columns of a new notice. The statement that adds it gives it its number.
+    fileprivate static let added = read.without("number")
 
     static func read(_ row: inout some SQLRow) throws(StoreError) -> Notice {
-        let sequence = row.integer()
-        let nonce = UInt32(truncatingIfNeeded: row.integer())
-        let userID = row.text()
+        let key = Key(userID: row.text(), number: row.integer())
+        guard let name = NoticeID(bytes: row.blob()) else { throw StoreError(damagedRow: "The id of a notice") }
         let at = row.time()
-        guard let content = Content(&row) else { throw StoreError(damagedRow: "Notice \(sequence)") }
+        guard let content = Content(&row) else { throw StoreError(damagedRow: "Notice \(name)") }
         return Notice(
-            sequence: sequence,
-            nonce: nonce,
-            userID: userID,
+            key: key,
+            name: name,
             at: at,
             content: content,
             pendingSince: row.time(),
@@ -118,16 +119,18 @@ extension SQLQuery {
     static let insertNotice = SQLQuery(
         "insert notice",
         sql: """
-            INSERT INTO refresh_worker.notices (\(Notice.added.names), next_try_at)
-            SELECT \(Notice.added.placeholders), CASE
-                WHEN EXISTS (SELECT 1 FROM refresh_worker.notices WHERE user_id = $2 AND \(isPending)) THEN NULL
-                ELSE $3
-            END
+            INSERT INTO refresh_worker.notices (\(Notice.added.names), number, next_try_at)
+            SELECT \(Notice.added.placeholders),
+                coalesce((SELECT max(number) FROM refresh_worker.notices WHERE user_id = $1), 0) + 1,
+                CASE
+                    WHEN EXISTS (SELECT 1 FROM refresh_worker.notices WHERE user_id = $1 AND \(isPending)) THEN NULL
+                    ELSE $3
+                END
             """
     )
     static let dueNotices = Notice.read.select(
         "due notices",
-        "WHERE next_try_at <= $1 ORDER BY next_try_at, seq LIMIT $2"
+        "WHERE next_try_at <= $1 ORDER BY next_try_at, user_id LIMIT $2"
     )
     static let nextNotice = SQLQuery(
         "next notice",
@@ -138,7 +141,7 @@ extension SQLQuery {
         sql: """
             SELECT count(*), min(pending_since) FROM (
                 SELECT pending_since FROM refresh_worker.notices WHERE next_try_at IS NOT NULL
-                ORDER BY next_try_at, seq LIMIT \(PendingNotices.limit)
+                ORDER BY next_try_at, user_id LIMIT \(PendingNotices.limit)
             ) AS part
             """
     )
@@ -148,38 +151,40 @@ extension SQLQuery {
     private static func finishNotice(_ name: String, setting column: String) -> SQLQuery {
         SQLQuery(
             name,
-            sql: "UPDATE refresh_worker.notices SET \(column) = $2, next_try_at = NULL WHERE seq = $1 AND \(isPending)"
+            sql: """
+                UPDATE refresh_worker.notices SET \(column) = $3, next_try_at = NULL
+                WHERE user_id = $1 AND number = $2 AND \(isPending)
+                """
         )
     }
 
-    /// Makes the next pending notice of a finished one's user due.
+    /// Makes the next pending notice of a user due.
     static let followNotice = SQLQuery(
         "follow notice",
         sql: """
-            UPDATE refresh_worker.notices SET next_try_at = coalesce(next_try_at, $2) WHERE seq = (
-                SELECT min(seq) FROM refresh_worker.notices
-                WHERE user_id = (SELECT user_id FROM refresh_worker.notices WHERE seq = $1) AND \(isPending)
+            UPDATE refresh_worker.notices SET next_try_at = coalesce(next_try_at, $2) WHERE user_id = $1 AND number = (
+                SELECT min(number) FROM refresh_worker.notices WHERE user_id = $1 AND \(isPending)
             )
             """
     )
     static let postponeNotice = SQLQuery(
         "postpone notice",
         sql: """
-            UPDATE refresh_worker.notices SET next_try_at = $2, attempts = attempts + 1
-            WHERE seq = $1 AND next_try_at IS NOT NULL
+            UPDATE refresh_worker.notices SET next_try_at = $3, attempts = attempts + 1
+            WHERE user_id = $1 AND number = $2 AND next_try_at IS NOT NULL
             """
     )
     static let expediteNotices = SQLQuery(
         "expedite notices",
         sql: "UPDATE refresh_worker.notices SET next_try_at = $1 WHERE next_try_at > $1"
     )
-    /// The finished notices after the one at `$1` with the number `$2`.
+    /// The finished notices after the one at `$1` of the user `$2` with the number `$3`.
     static let finishedNotices = SQLQuery(
         "finished notices",
         sql: """
-            SELECT at, seq, user_id FROM refresh_worker.notices
-            WHERE (at, seq) > ($1, $2) AND at >= $1 AND ($3 IS NULL OR user_id = $3) AND \(isFinished)
-            ORDER BY at, seq LIMIT $4
+            SELECT at, user_id, number FROM refresh_worker.notices
+            WHERE (at, user_id, number) > ($1, $2, $3) AND at >= $1 AND ($4 IS NULL OR user_id = $4) AND \(isFinished)
+            ORDER BY at, user_id, number LIMIT $5
             """
     )
     /// `+at` keeps SQLite to the index of users.
@@ -196,7 +201,7 @@ extension SQLQuery {
             UPDATE refresh_worker.notices SET next_try_at = CASE
                 WHEN EXISTS (
                     SELECT 1 FROM refresh_worker.notices AS older
-                    WHERE older.user_id = notices.user_id AND older.seq < notices.seq
+                    WHERE older.user_id = notices.user_id AND older.number < notices.number
                         AND older.accepted_at IS NULL AND older.given_up_at IS NULL
                 ) THEN NULL
                 ELSE coalesce(next_try_at, $1)
@@ -212,12 +217,18 @@ extension SQLQuery {
 
 extension SQLStatement {
     /// Adds a notice to the outbox.
-    static func insertNotice(_ content: Notice.Content, ofUser userID: String, at now: Timestamp, nonce: UInt64)
+    static func insertNotice(_ content: Notice.Content, id: NoticeID, ofUser userID: String, at now: Timestamp)
         -> SQLStatement
     {
-        let values: [SQLValue] = [.integer(Int64(UInt32(truncatingIfNeeded: nonce))), .text(userID), .time(now)]
+        let values: [SQLValue] = [.text(userID), .bytes(id.bytes), .time(now)]
         return SQLStatement(.insertNotice, values + content.values + [.time(now), .integer(0)])
     }
+}
+
+/// The place of a notice in the order in which a replay reads them.
+private struct ReplayCursor: Sendable {
+    let at: Timestamp
+    let key: Notice.Key
 }
 
 extension SQLStore {
@@ -234,21 +245,30 @@ extension SQLStore {
             ?? PendingNotices(count: 0, oldest: nil)
     }
 
-    package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {
-        try await finish(sequence, by: .acceptNotice, at: now)
+    package func noticeAccepted(_ key: Notice.Key, at now: Timestamp) async throws {
+        try await finish(key, by: .acceptNotice, at: now)
     }
 
-    package func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws {
-        try await finish(sequence, by: .giveUpNotice, at: now)
+    package func noticeGivenUp(_ key: Notice.Key, at now: Timestamp) async throws {
+        try await finish(key, by: .giveUpNotice, at: now)
     }
 
     /// Exclusive, because transactions check for a pending notice before they add one.
-    private func finish(_ sequence: Int64, by query: SQLQuery, at now: Timestamp) async throws {
-        try await change([query, .followNotice].map { SQLStatement($0, .integer(sequence), .time(now)) }, .exclusive)
+    private func finish(_ key: Notice.Key, by query: SQLQuery, at now: Timestamp) async throws {
+        try await change(
+            [
+                SQLStatement(query, .text(key.userID), .integer(key.number), .time(now)),
+                SQLStatement(.followNotice, .text(key.userID), .time(now)),
+            ],
+            .exclusive
+        )
     }
 
-    package func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws {
-        try await change([SQLStatement(.postponeNotice, .integer(sequence), .time(next))], .exclusive)
+    package func noticePostponed(_ key: Notice.Key, until next: Timestamp) async throws {
+        try await change(
+            [SQLStatement(.postponeNotice, .text(key.userID), .integer(key.number), .time(next))],
+            .exclusive
+        )
     }
 
     package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
@@ -259,28 +279,31 @@ extension SQLStore {
     func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp, pageSize: Int) async throws
         -> Int
     {
-        try await changePages(after: (at: start, sequence: -1 as Int64)) { cursor in
+        // No user id is empty, so the empty text is before all of them.
+        let first = ReplayCursor(at: start, key: Notice.Key(userID: "", number: 0))
+        return try await changePages(after: first) { cursor in
             let page = try await rows(
                 SQLStatement(
                     .finishedNotices,
                     .time(cursor.at),
-                    .integer(cursor.sequence),
+                    .text(cursor.key.userID),
+                    .integer(cursor.key.number),
                     .text(userID),
                     .limit(pageSize)
                 ),
                 by: .scan
-            ) { (at: $0.time(), sequence: $0.integer(), user: $0.text()) }
+            ) { ReplayCursor(at: $0.time(), key: Notice.Key(userID: $0.text(), number: $0.integer())) }
             guard let last = page.last else { return (0, nil) }
             // Ids are compared by their bytes, as the databases do.
             var seen: Set<[UInt8]> = []
-            let users = page.map(\.user).filter { seen.insert(Array($0.utf8)).inserted }
+            let users = page.map(\.key.userID).filter { seen.insert(Array($0.utf8)).inserted }
             let changed = try await change(
                 users.map { SQLStatement(.replayNotices, .time(start), .text($0), .time(now)) }
                     + users.map { SQLStatement(.scheduleFirstNotices, .time(now), .text($0)) },
                 .exclusive
             )
             let isLast = page.count < pageSize
-            return (changed.prefix(users.count).reduce(0, +), isLast ? nil : (last.at, last.sequence))
+            return (changed.prefix(users.count).reduce(0, +), isLast ? nil : last)
         }
     }
 }

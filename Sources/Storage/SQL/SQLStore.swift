@@ -19,8 +19,6 @@ protocol SQLStore: Store {
     /// The statements before the note that the database was moved, which wait for writers that have not seen it.
     static var beforeMove: [SQLStatement] { get }
     static var schemaVersion: SQLQuery { get }
-    /// The statements after all rows of a copy.
-    static var afterCopy: [SQLStatement] { get }
     /// The name of the database in errors, at the beginning of a sentence.
     var databaseName: String { get }
 
@@ -112,6 +110,8 @@ protocol SQLTransaction: AnyObject, StoreTransaction {
     ) throws(StoreError) -> [Element]
     /// Runs a query of ``grantQueries``, which returns the grants as this transaction has left them.
     func grants(_ statement: SQLStatement) throws(StoreError) -> [Grant]
+    /// Runs a search of ``grantQueries`` with the values of its parameters.
+    func grants(found search: GrantSearch, by values: [SQLValue]) throws(StoreError) -> [Grant]
     /// Runs statements in order, and returns the number of rows that each has changed.
     func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int]
 
@@ -230,7 +230,7 @@ extension SQLRow {
 
     mutating func value(of type: SQLType) -> SQLValue {
         switch type {
-        case .integer, .sequence: .integer(optionalInteger())
+        case .integer: .integer(optionalInteger())
         case .text: .text(optionalText())
         case .bytes: .bytes(optionalBlob())
         case .flag: .flag(optionalFlag())

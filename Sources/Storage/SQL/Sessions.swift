@@ -4,9 +4,10 @@ import Crypto
 extension Session {
     static let table = Table<Session>(
         "sessions",
+        key: ["user_id", "id"],
         [
-            .init("id", .bytes, "PRIMARY KEY CHECK (length(id) = 16)") { .bytes($0.id.bytes) },
             .init("user_id", .text, "NOT NULL REFERENCES refresh_worker.users (user_id)") { .text($0.userID) },
+            .init("id", .bytes, "NOT NULL CHECK (length(id) = 16)") { .bytes($0.id.bytes) },
             .init("created_at", .integer, "NOT NULL") { .time($0.createdAt) },
             .init("expires_at", .integer, "NOT NULL") { .time($0.expiresAt) },
             .init("current_hash", .bytes, "NOT NULL") { .bytes($0.family.currentHash) },
@@ -16,11 +17,11 @@ extension Session {
             .init("successor_until", .integer) { .time($0.successorUntil) },
         ]
     )
-    fileprivate static let changing = table.without("user_id", "created_at")
+    fileprivate static let changing = table.without("created_at")
 
     static func read(_ row: inout some SQLRow) throws(StoreError) -> Session {
-        guard let id = SessionID(bytes: row.blob()) else { throw StoreError(damagedRow: "The id of a session") }
         let userID = row.text()
+        guard let id = SessionID(bytes: row.blob()) else { throw StoreError(damagedRow: "The id of a session") }
         let createdAt = row.time()
         let expiresAt = row.time()
         guard let family = TokenFamily(currentHash: row.blob(), historyBytes: row.optionalBlob()) else {
@@ -39,16 +40,16 @@ extension Session {
 }
 
 extension SQLQuery {
-    static let sessionByID = Session.table.select("session by id", "WHERE id = $1")
+    static let sessionByID = Session.table.select("session by id", "WHERE user_id = $1 AND id = $2")
     /// Only for a stored user: on PostgreSQL the foreign key would otherwise end the whole transaction.
     fileprivate static let insertSession = Session.table.insert(
         "insert session",
-        where: "EXISTS (SELECT 1 FROM refresh_worker.users WHERE users.user_id = $2)"
+        where: "EXISTS (SELECT 1 FROM refresh_worker.users WHERE users.user_id = $1)"
     )
     fileprivate static let updateSession = Session.changing.update("update session")
     static let endSession = SQLQuery(
         "end session",
-        sql: "DELETE FROM refresh_worker.sessions WHERE id = $1 RETURNING successor IS NOT NULL"
+        sql: "DELETE FROM refresh_worker.sessions WHERE user_id = $1 AND id = $2 RETURNING successor IS NOT NULL"
     )
     static let endSessionsOfUser = SQLQuery(
         "end sessions of user",
@@ -68,8 +69,8 @@ extension SQLQuery {
         SQLQuery(
             "remove \(name) successors",
             sql: """
-                UPDATE refresh_worker.sessions SET successor = NULL WHERE id IN (
-                    SELECT id FROM refresh_worker.sessions WHERE successor IS NOT NULL AND \(condition) LIMIT $2
+                UPDATE refresh_worker.sessions SET successor = NULL WHERE (user_id, id) IN (
+                    SELECT user_id, id FROM refresh_worker.sessions WHERE successor IS NOT NULL AND \(condition) LIMIT $2
                 )
                 """
         )
@@ -106,6 +107,14 @@ extension SQLQuery {
     static let removeOldSecurityEvents = securityEvents.deleteSome("remove old security events", where: "at < $1")
 }
 
+extension SQLStatement {
+    /// Finds the first of the identifiers that begin with a prefix, which ends with a colon.
+    static func firstIdentifier(from prefix: String) -> SQLStatement {
+        let end = prefix.dropLast() + ";"
+        return SQLStatement(.securityEventOfPrefix, .text(prefix), .text(String(end)))
+    }
+}
+
 /// A row of `security_events`.
 struct RecordedSecurityEvent: Sendable {
     var identifier: String
@@ -137,8 +146,12 @@ package struct RemovedCounts: Hashable, Sendable {
 }
 
 extension SQLStore {
-    package func session(_ id: SessionID) async throws -> Session? {
-        try await first(SQLStatement(.sessionByID, .bytes(id.bytes)), Session.read)
+    package func session(_ id: SessionID, ofUser userID: String) async throws -> Session? {
+        try await first(SQLStatement(.sessionByID, .text(userID), .bytes(id.bytes)), Session.read)
+    }
+
+    package func identifier(from prefix: String) async throws -> String? {
+        try await first(.firstIdentifier(from: prefix), RecordedSecurityEvent.read)?.identifier
     }
 
     package func removeExpired(by end: Timestamp, at now: Timestamp) async throws -> RemovedCounts {
@@ -173,8 +186,8 @@ extension SQLStore {
 }
 
 extension SQLTransaction {
-    func session(_ id: SessionID) throws -> Session? {
-        try first(SQLStatement(.sessionByID, .bytes(id.bytes)), Session.read)
+    func session(_ id: SessionID, ofUser userID: String) throws -> Session? {
+        try first(SQLStatement(.sessionByID, .text(userID), .bytes(id.bytes)), Session.read)
     }
 
     func insert(_ session: Session) throws {
@@ -195,7 +208,9 @@ extension SQLTransaction {
         try first(SQLStatement(.sessionOfUser, .text(userID))) { _ in true } ?? false
     }
 
-    func endSession(_ id: SessionID) throws { _ = try end(SQLStatement(.endSession, .bytes(id.bytes))) }
+    func endSession(_ id: SessionID, ofUser userID: String) throws {
+        _ = try end(SQLStatement(.endSession, .text(userID), .bytes(id.bytes)))
+    }
 
     func endSessions(ofUser userID: String) throws -> Int { try end(SQLStatement(.endSessionsOfUser, .text(userID))) }
 
@@ -207,6 +222,10 @@ extension SQLTransaction {
 
     func recordOnce(_ identifier: String, at now: Timestamp) throws -> Bool {
         try change([SQLStatement(.recordSecurityEvent, .text(identifier), .time(now))]) == [1]
+    }
+
+    func identifier(from prefix: String) throws -> String? {
+        try first(.firstIdentifier(from: prefix), RecordedSecurityEvent.read)?.identifier
     }
 
     func time(ofIdentifier identifier: String) throws -> Timestamp? {

@@ -30,25 +30,29 @@ struct Table<Element>: Sendable {
     }
 
     let name: String
-    /// The first one is the key.
     let columns: [Column]
     /// The names of the columns, as SELECT lists them.
     let names: String
+    /// The names of the columns of the primary key, in its order.
+    let key: [String]
 
-    init(_ name: String, _ columns: [Column]) {
+    /// `key` names the columns of a key of several columns. Without it the first column is the key.
+    init(_ name: String, key: [String]? = nil, _ columns: [Column]) {
         self.name = name
         self.columns = columns
+        self.key = key ?? columns.prefix(1).map(\.name)
         names = columns.map(\.name).joined(separator: ", ")
     }
 
     func without(_ names: String...) -> Table { without(names) }
 
-    func without(_ names: [String]) -> Table { Table(name, columns.filter { !names.contains($0.name) }) }
+    func without(_ names: [String]) -> Table { Table(name, key: key, columns.filter { !names.contains($0.name) }) }
 
     /// Returns the table with these columns, in this order.
     func only(_ names: [String]) -> Table {
         Table(
             name,
+            key: key,
             names.map { name in
                 guard let column = columns.first(where: { $0.name == name }) else {
                     preconditionFailure("\(self.name) has no column \(name)")
@@ -64,6 +68,7 @@ struct Table<Element>: Sendable {
     var rows: Table<[SQLValue]> {
         Table<[SQLValue]>(
             name,
+            key: key,
             columns.enumerated().map { index, column in
                 .init(column.name, column.type, column.constraint) { $0[index] }
             }
@@ -74,7 +79,18 @@ struct Table<Element>: Sendable {
 
     var placeholders: String { columns.indices.map { "$\($0 + 1)" }.joined(separator: ", ") }
     private var assignments: String {
-        columns.indices.dropFirst().map { "\(columns[$0].name) = $\($0 + 1)" }.joined(separator: ", ")
+        let others = columns.map(\.name).filter { !key.contains($0) }
+        return others.map { "\($0) = \(placeholder(of: $0))" }.joined(separator: ", ")
+    }
+    /// The condition that a row has the key that is in the values of the statement.
+    private var hasKey: String { key.map { "\($0) = \(placeholder(of: $0))" }.joined(separator: " AND ") }
+    var keyNames: String { key.joined(separator: ", ") }
+
+    func placeholder(of name: String) -> String {
+        guard let index = columns.firstIndex(where: { $0.name == name }) else {
+            preconditionFailure("\(self.name) has no column \(name)")
+        }
+        return "$\(index + 1)"
     }
 
     /// Returns the statement that reads the rows that `rest` says.
@@ -99,28 +115,29 @@ struct Table<Element>: Sendable {
 
     /// Returns the statement that adds a row, or changes the one with the same key.
     func put(_ name: String) -> SQLQuery {
-        SQLQuery(name, sql: "\(add(name).text) ON CONFLICT (\(columns[0].name)) DO UPDATE SET \(assignments)")
+        SQLQuery(name, sql: "\(add(name).text) ON CONFLICT (\(keyNames)) DO UPDATE SET \(assignments)")
     }
 
     /// Returns the statement that changes the row with the key, if `condition` is true.
     func update(_ name: String, where condition: String = "true") -> SQLQuery {
         SQLQuery(
             name,
-            sql: "UPDATE refresh_worker.\(self.name) SET \(assignments) WHERE \(columns[0].name) = $1 AND \(condition)"
+            sql: "UPDATE refresh_worker.\(self.name) SET \(assignments) WHERE \(hasKey) AND \(condition)"
         )
     }
 
     /// Returns the statement that removes the row with the key, if `condition` is true.
     func delete(_ name: String, where condition: String = "true") -> SQLQuery {
-        SQLQuery(name, sql: "DELETE FROM refresh_worker.\(self.name) WHERE \(columns[0].name) = $1 AND \(condition)")
+        SQLQuery(name, sql: "DELETE FROM refresh_worker.\(self.name) WHERE \(hasKey) AND \(condition)")
     }
 
     /// Returns the statement that removes at most `$2` of the rows that fulfil the condition.
     func deleteSome(_ name: String, where condition: String) -> SQLQuery {
-        let (table, key) = ("refresh_worker.\(self.name)", columns[0].name)
+        let table = "refresh_worker.\(self.name)"
         return SQLQuery(
             name,
-            sql: "DELETE FROM \(table) WHERE \(key) IN (SELECT \(key) FROM \(table) WHERE \(condition) LIMIT $2)"
+            sql:
+                "DELETE FROM \(table) WHERE (\(keyNames)) IN (SELECT \(keyNames) FROM \(table) WHERE \(condition) LIMIT $2)"
         )
     }
 
@@ -133,23 +150,27 @@ struct Table<Element>: Sendable {
 
     /// Returns the statement that changes the rows with the keys of elements.
     func updateMany(_ name: String) -> SQLQuery {
-        let key = columns[0].name
+        let hasKey = key.map { "old.\($0) = new.\($0)" }.joined(separator: " AND ")
         return SQLQuery(
             name,
-            sql:
-                "UPDATE refresh_worker.\(self.name) AS old SET \(changes) FROM \(newRows) WHERE old.\(key) = new.\(key)"
+            sql: "UPDATE refresh_worker.\(self.name) AS old SET \(changes) FROM \(newRows) WHERE \(hasKey)"
         )
     }
 
     /// The assignments of all columns but the key.
-    var changes: String { columns.dropFirst().map { "\($0.name) = new.\($0.name)" }.joined(separator: ", ") }
+    var changes: String {
+        columns.map(\.name).filter { !key.contains($0) }.map { "\($0) = new.\($0)" }.joined(separator: ", ")
+    }
 
     /// The rows `new` that the values of the statement are.
-    var newRows: String {
+    var newRows: String { "\(newArrays) AS new (\(names))" }
+
+    /// The same, without a name.
+    var newArrays: String {
         let arrays = columns.enumerated().map { index, column in
             "$\(index + 1)::\(SQLDialect.postgres.name(of: column.type))[]"
         }
-        return "unnest(\(arrays.joined(separator: ", "))) AS new (\(names))"
+        return "unnest(\(arrays.joined(separator: ", ")))"
     }
 
     /// Returns the values of all elements, column by column.
@@ -164,9 +185,6 @@ enum SQLType: Hashable, Sendable {
     case text
     case bytes
     case flag
-    /// The key of a table whose rows are numbered in the order in which they are added. SQLite spends a write on never
-    /// using the number of a deleted last row again.
-    case sequence(neverReused: Bool)
 }
 
 extension SQLValue {

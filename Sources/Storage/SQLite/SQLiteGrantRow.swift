@@ -3,8 +3,6 @@ import Crypto
 
 /// A grant's row in `grants`, and its lease's row in `leases`, with the columns of ``Grant/table``.
 ///
-/// The row also has a revision, which each statement that changes the row increments. By it a commit recognises that
-/// the row is still the one that the claim read.
 enum SQLiteGrantRow {
     /// The part of a row that an update writes.
     ///
@@ -50,7 +48,7 @@ enum SQLiteGrantRow {
     private static let parts = [refresh, unindexed, daily + unindexed, indexed + daily + unindexed]
         .map { Grant.table.only($0) }
 
-    static let queries = GrantQueries(columns: columns, source: source(), increment: ", \(increment)")
+    static let queries = GrantQueries(columns: columns, source: source())
     /// The columns that ``GrantRowReader`` expects from ``source(on:)``.
     static let columns = "\(Grant.readColumns.names), owner, claim, epoch, until"
 
@@ -74,11 +72,8 @@ enum SQLiteGrantRow {
         )
     }
 
-    /// The assignment in every statement that changes rows of `grants`.
-    static let increment = "revision = revision + 1"
-
     private static func update(_ part: Part) -> String {
-        "UPDATE grants SET \(part.columns.columns.map { "\($0.name) = ?" }.joined(separator: ", ")), \(increment)"
+        "UPDATE grants SET \(part.columns.columns.map { "\($0.name) = ?" }.joined(separator: ", ")), \(Grant.increment)"
     }
 
     /// Binds the columns of an update, and the id.

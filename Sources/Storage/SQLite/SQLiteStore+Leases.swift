@@ -81,7 +81,7 @@ extension SQLiteStore {
                             until: until,
                             followsUnfinishedClaim: grant.hasUnfinishedClaim
                         )
-                        lease.rowVersion = row.integer()
+                        lease.revision = row.integer()
                         grant.setLease(lease)
                         leases.append((id, lease.claim))
                         claimed.append(consume grant)

@@ -8,7 +8,6 @@ extension SQLiteStore {
     )
     static let beforeMove: [SQLStatement] = []
     static let schemaVersion = SQLiteSchema.readVersion
-    static let afterCopy: [SQLStatement] = []
 
     static let removeTombstones = [
         SQLQuery(
@@ -113,18 +112,18 @@ extension SQLiteStore {
             """,
         // Sorted like the index by state, which ends with the id.
         expedite: """
-            UPDATE grants SET due_at = $2, \(SQLiteGrantRow.increment) WHERE id IN (
+            UPDATE grants SET due_at = $2, \(Grant.increment) WHERE id IN (
                 SELECT id FROM grants INDEXED BY grants_by_state
                 WHERE client_id = $1 AND due_at > $2 AND \(ScanQueries.isPassingRetry)
                 ORDER BY id LIMIT $3
             ) RETURNING id
             """,
         reschedule: { due in
-            "UPDATE grants SET due_at = \(due), \(SQLiteGrantRow.increment) WHERE \(ScanQueries.isOfTheFuture)"
+            "UPDATE grants SET due_at = \(due), \(Grant.increment) WHERE \(ScanQueries.isOfTheFuture)"
         },
         restartDoubts: { due in
             """
-            UPDATE grants SET suspected_since = $1, due_at = \(due), \(SQLiteGrantRow.increment) WHERE id IN (
+            UPDATE grants SET suspected_since = $1, due_at = \(due), \(Grant.increment) WHERE id IN (
                 SELECT id FROM grants INDEXED BY grants_by_state WHERE \(ScanQueries.isDoubtToRestart)
                 ORDER BY id LIMIT $4
             ) RETURNING id, client_id

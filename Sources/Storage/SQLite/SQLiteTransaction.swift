@@ -3,7 +3,6 @@ import Base
 /// The transaction that ``SQLiteStore/transact(_:)`` passes to its body, valid until that body returns.
 final class SQLiteTransaction: SQLTransaction {
     static let grantQueries = SQLiteGrantRow.queries
-    private static let insertEvent = GrantEvent.added.add("insert event")
     static let trimEvents = SQLQuery.trimEvents(ofGrant: "$1")
     private static let selectHealth = SQLQuery.clients.only(["health"]).select("client health", "WHERE client_id = $1")
 
@@ -81,7 +80,7 @@ final class SQLiteTransaction: SQLTransaction {
     func replace(_ claimed: Grant, by grant: Grant) throws -> Bool {
         // A grant that this transaction has handled already is compared with what it holds.
         let isHandled = !grants.isEmpty && grants.index(forKey: claimed.id) != nil
-        guard !isHandled, grant.lease == nil, let lease = claimed.lease, let revision = lease.rowVersion else {
+        guard !isHandled, grant.lease == nil, let lease = claimed.lease, let revision = lease.revision else {
             return try replaceIfSame(claimed, by: grant)
         }
         try claimed.allow(grant)
@@ -120,7 +119,7 @@ final class SQLiteTransaction: SQLTransaction {
 
     func record(_ event: GrantEvent) throws {
         _ = try change([
-            SQLStatement(Self.insertEvent, GrantEvent.added.values(of: event)),
+            SQLStatement(.insertEvent, GrantEvent.added.values(of: event)),
             SQLStatement(Self.trimEvents, .integer(event.grant.rawValue)),
         ])
         guard store.keepsNotices, let grant = try stored(event.grant) else { return }
@@ -130,7 +129,8 @@ final class SQLiteTransaction: SQLTransaction {
 
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) throws {
         guard store.keepsNotices else { return }
-        _ = try change([.insertNotice(content, ofUser: userID, at: now, nonce: store.random.nextBits())])
+        let id = NoticeID.random(from: store.random)
+        _ = try change([.insertNotice(content, id: id, ofUser: userID, at: now)])
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {
@@ -152,6 +152,10 @@ final class SQLiteTransaction: SQLTransaction {
 
     func grants(_ statement: SQLStatement) throws(StoreError) -> [Grant] {
         try rows(statement, Grant.read).map { leaseChanges.applied(to: $0) }
+    }
+
+    func grants(found search: GrantSearch, by values: [SQLValue]) throws(StoreError) -> [Grant] {
+        try grants(SQLStatement(search.grants, values))
     }
 
     func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int] {

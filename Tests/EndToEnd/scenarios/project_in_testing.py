@@ -86,7 +86,7 @@ def announced(fixture, accounts):
     accounts.sandbox.settings(refresh_token_expires_in=None)
     connect(accounts, "carl")
     accounts.backend.refusals = 0
-    pending = "SELECT seq FROM notices WHERE accepted_at IS NULL AND given_up_at IS NULL"
+    pending = "SELECT number FROM notices WHERE accepted_at IS NULL AND given_up_at IS NULL"
     wait_for(lambda: not fixture.rows(pending), 60, "the outbox is empty")
     assert not accounts.backend.of("carl"), "a replaced token is not announced"
     assert len(accounts.backend.of("bob")) == 1, "each token is announced once"

@@ -186,6 +186,10 @@ private final class ImportSpy: SQLTransaction {
         calls.append(statement.query.name)
         return try inner.grants(statement)
     }
+    func grants(found search: GrantSearch, by values: [SQLValue]) throws(StoreError) -> [Grant] {
+        calls.append(search.grants.name)
+        return try inner.grants(found: search, by: values)
+    }
     func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int] {
         calls += statements.map(\.query.name)
         return try inner.change(statements)

@@ -219,7 +219,7 @@ struct AppSessionsTests {
         let now = fixture.time.now
         try await fixture.store.transact { transaction in
             try transaction.insert(User(id: "backend", createdAt: now))
-            try transaction.move(user: id, to: "backend")
+            try transaction.move(user: id, to: "backend", at: now)
         }
         #expect(try await fixture.send("GET", "/api/auth/me", token: phone.access).status == 401)
         let renewed = try await fixture.refresh(phone.refresh)

@@ -16,7 +16,7 @@ struct NoticeMessageTests {
         #expect(
             body
                 == .object([
-                    "id": .string("ntc_0000002a_7"), "type": .string("grant.disconnected"),
+                    "id": .string("ntc_00000000000000000000002a"), "type": .string("grant.disconnected"),
                     "timestamp": .string("2027-01-15T08:00:00.000Z"),
                     "data": .object([
                         "user_id": .string("u-1"), "grant_id": .string("0000000000000003"),
@@ -74,7 +74,7 @@ struct NoticeMessageTests {
         #expect(body["data"]?["reason"] == .null)
     }
 
-    // Made by: printf '%s.%s.%s' ntc_0000002a_7 1800000000 BODY | openssl dgst -sha256 -hmac KEY -binary | base64
+    // Made by: printf '%s.%s.%s' ID 1800000000 BODY | openssl dgst -sha256 -hmac KEY -binary | base64
     @Test("is signed according to Standard Webhooks")
     func signature() throws {
         let key = MessageKey(Secret("0123456789abcdef0123456789abcdef"))
@@ -84,9 +84,9 @@ struct NoticeMessageTests {
             at: NoticeSample.start
         )
         let headers = Dictionary(request.pattern.headers) { first, _ in first }
-        #expect(headers["webhook-id"] == "ntc_0000002a_7")
+        #expect(headers["webhook-id"] == "ntc_00000000000000000000002a")
         #expect(headers["webhook-timestamp"] == "1800000000")
-        #expect(headers["webhook-signature"] == "v1,ztOWwffQrNBUzvxdn0Ak9krLkDxy0ut8CH0xP+9MHzQ=")
+        #expect(headers["webhook-signature"] == "v1,6n5HwIdRpvVVD40NXI7SOUHC99N6U/Qc6LwiOAOBPFk=")
         #expect(request.body?.reveal() == NoticeSample.notice().body)
     }
 
@@ -100,7 +100,7 @@ struct NoticeMessageTests {
         )
         let signatures = request.pattern.headers.first { $0.0 == "webhook-signature" }?.1.split(separator: " ")
         #expect(signatures?.count == 2)
-        #expect(signatures?.last == "v1,ztOWwffQrNBUzvxdn0Ak9krLkDxy0ut8CH0xP+9MHzQ=")
+        #expect(signatures?.last == "v1,6n5HwIdRpvVVD40NXI7SOUHC99N6U/Qc6LwiOAOBPFk=")
         #expect(signatures?.first != signatures?.last)
     }
 }
@@ -155,9 +155,8 @@ enum NoticeSample {
         at: Timestamp = start
     ) -> Notice {
         Notice(
-            sequence: 7,
-            nonce: 42,
-            userID: "u-1",
+            key: Notice.Key(userID: "u-1", number: 7),
+            name: NoticeID(high: 0, low: 42 << 32),
             at: at,
             content: content,
             pendingSince: at,
