@@ -4,13 +4,13 @@ internal import Telemetry
 
 /// The routes that the app calls, in three families.
 ///
-/// ``ConnectionRoutes`` connect a user's Google accounts. ``MailConnectionRoutes`` are those of PayPulse's backend: they
+/// ``ConnectionRoutes`` connect a user's Google accounts. ``PayPulseRoutes`` are those of PayPulse's backend: they
 /// know the default connection alone, and show the profile. ``SessionRoutes`` sign the app in.
 package struct AppRoutes: Sendable {
     let dependencies: Dependencies
 
     var routes: [Route] {
-        ConnectionRoutes(dependencies: dependencies).routes + MailConnectionRoutes(dependencies: dependencies).routes
+        ConnectionRoutes(dependencies: dependencies).routes + PayPulseRoutes(dependencies: dependencies).routes
             + SessionRoutes(dependencies: dependencies).routes
     }
 }

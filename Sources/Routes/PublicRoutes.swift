@@ -57,6 +57,6 @@ package struct PublicRoutes: Sendable {
 
     private static func response(_ error: AppError, to path: String) -> ServerResponse {
         let isSessionPath = path.hasPrefix("/api/")
-        return (isSessionPath ? error.sessionResponse : error.mailConnectionResponse).secured
+        return (isSessionPath ? error.sessionResponse : error.payPulseResponse).secured
     }
 }

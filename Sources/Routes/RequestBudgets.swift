@@ -67,6 +67,6 @@ package struct RequestBudgets: Sendable {
     private static func isFaultOfCaller(_ error: any Error) -> Bool {
         // An honest phone might have kept a genuine token for too long.
         guard let error = error as? AppError, error != .expiredToken else { return false }
-        return (400..<500).contains(MailConnectionErrorForm(error).status)
+        return (400..<500).contains(PayPulseErrorForm(error).status)
     }
 }

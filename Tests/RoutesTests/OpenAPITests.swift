@@ -59,8 +59,8 @@ struct OpenAPITests {
     ]
     private static let always: [AppError] = [.wrongMethod, .internalError]
 
-    @Test("describes each status of the mail connection's routes")
-    func mailConnection() {
+    @Test("describes each status of PayPulse's routes")
+    func payPulse() {
         let operations = description.operations(tagged: "paypulse")
         #expect(operations.count == 6)
         for operation in operations {
@@ -70,7 +70,7 @@ struct OpenAPITests {
             let authentication = Self.authentication.filter { !(deletesUser && $0 == .deletedUser) }
             let errors =
                 authentication + (hasBody ? Self.neededBody + Self.google + Self.codes : Self.limited) + Self.always
-            expect(errors.map(\.mailConnectionResponse.status), describedFor: operation)
+            expect(errors.map(\.payPulseResponse.status), describedFor: operation)
         }
     }
 
@@ -86,18 +86,18 @@ struct OpenAPITests {
         #expect(Set(operations.map(\.name)) == Set(expected.keys))
         for operation in operations {
             let errors = Self.authentication + (expected[operation.name] ?? []) + Self.always
-            expect(errors.map(\.mailConnectionResponse.status), describedFor: operation)
+            expect(errors.map(\.payPulseResponse.status), describedFor: operation)
         }
     }
 
-    @Test("names each code of the mail connection's errors")
-    func mailConnectionCodes() {
+    @Test("names each code of PayPulse's errors")
+    func payPulseCodes() {
         let named = Set(description.lines.map { $0.drop { $0 == " " } })
         let errors =
             Self.authentication + Self.neededBody + Self.google + Self.codes + Self.connectionErrors + Self.always
             + [.unknownPath]
-        let codes = Set(errors.map { MailConnectionErrorForm($0).code })
-        #expect(codes == Set(MailConnectionErrorForm.Code.allCases))
+        let codes = Set(errors.map { PayPulseErrorForm($0).code })
+        #expect(codes == Set(PayPulseErrorForm.Code.allCases))
         for code in codes { #expect(named.contains("- \(code.rawValue)")) }
     }
 

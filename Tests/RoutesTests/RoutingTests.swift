@@ -7,7 +7,7 @@ import Testing
 @Suite("Requests without a route")
 struct RoutingTests {
     @Test(
-        "get the mail connection's form of errors, except under /api/",
+        "get PayPulse's form of errors, except under /api/",
         arguments: ["/", "/v1/nothing", "/v1/user/me/", "/apiary"]
     )
     func unknownPath(_ path: String) async throws {

@@ -6,7 +6,7 @@ internal import Storage
 /// An error of a route that the app calls.
 ///
 /// Each family of routes has its own form of it, which shows the whole family in one file:
-/// ``MailConnectionErrorForm`` and ``SessionErrorForm``.
+/// ``PayPulseErrorForm`` and ``SessionErrorForm``.
 enum AppError: Error, Hashable, Sendable {
     // MARK: The caller
 

@@ -5,7 +5,7 @@ internal import HTTPServer
 ///
 ///     {"detail": "Could not validate credentials"}
 ///
-/// Where the app does not expect other words, they are those of the mail connection's routes.
+/// Where the app does not expect other words, they are those of ``PayPulseErrorForm``.
 struct SessionErrorForm: Hashable, Sendable {
     let status: Int
     let detail: String
@@ -44,7 +44,7 @@ struct SessionErrorForm: Hashable, Sendable {
     }
 
     private init(sharedWith error: AppError) {
-        let form = MailConnectionErrorForm(error)
+        let form = PayPulseErrorForm(error)
         self.init(form.status, detail: form.message)
     }
 }

@@ -69,7 +69,7 @@ extension TokenVendingHandler {
         do {
             return try await appTokens.caller(presenting: token).userID
         } catch let error as AppError {
-            let problem = MailConnectionErrorForm(error).message
+            let problem = PayPulseErrorForm(error).message
             if case .keysUnavailable(let wait) = error { throw ServiceError.keysUnavailable(problem, wait: wait) }
             // RFC 8693, section 2.2.2. Not invalid_grant: the user's connection to Google is as before.
             throw ServiceError.invalidRequest("the subject_token is refused: \(problem)")

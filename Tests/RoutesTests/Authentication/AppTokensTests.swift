@@ -231,13 +231,13 @@ struct AppTokensTests {
             await server.waitForRequests(1)
             cancelled.cancel()
             let error = await #expect(throws: AppError.self) { try await cancelled.value }
-            #expect(error?.mailConnectionResponse.status == 503)
+            #expect(error?.payPulseResponse.status == 503)
             gate.signal()
             _ = try await slow.key(id: "k9")
             time.advance(by: .seconds(60))
             gate.signal()
             let refused = await #expect(throws: AppError.self) { try await tokens.claims(of: unknown) }
-            #expect(refused?.mailConnectionResponse.status == 401)
+            #expect(refused?.payPulseResponse.status == 401)
         }
     }
 

@@ -8,24 +8,24 @@ import Testing
 /// An error, and the responses to it that the app gets on the routes of each family.
 private struct Example: CustomTestStringConvertible, Sendable {
     let error: AppError
-    let mailConnection: String
+    let payPulse: String
     let session: String
 
-    var testDescription: String { mailConnection }
+    var testDescription: String { payPulse }
 }
 
 @Suite("An error of the app's routes")
 struct AppErrorTests {
-    @Test("has one form on the mail connection's routes, and another on the session routes", arguments: examples)
+    @Test("has one form on PayPulse's routes, and another on the session routes", arguments: examples)
     private func forms(_ example: Example) {
-        #expect(example.error.mailConnectionResponse.written == example.mailConnection)
+        #expect(example.error.payPulseResponse.written == example.payPulse)
         #expect(example.error.sessionResponse.written == example.session)
     }
 
     private static let examples: [Example] = [
         Example(
             error: .missingToken,
-            mailConnection: #"""
+            payPulse: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"INVALID_CREDENTIALS","message":"Authorization with a bearer token is required"}}
@@ -38,7 +38,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .invalidToken,
-            mailConnection: #"""
+            payPulse: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"INVALID_TOKEN","message":"The token is not valid"}}
@@ -51,7 +51,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .expiredToken,
-            mailConnection: #"""
+            payPulse: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"TOKEN_EXPIRED","message":"The token has expired"}}
@@ -64,7 +64,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .foreignToken,
-            mailConnection: #"""
+            payPulse: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"INVALID_TOKEN","message":"The token is of another issuer or for another audience"}}
@@ -77,7 +77,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .keysUnavailable(retryAfter: .seconds(7)),
-            mailConnection: #"""
+            payPulse: #"""
                 503
                 Retry-After: 7
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"The keys of the app's login cannot be fetched; try again"}}
@@ -90,7 +90,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .deletedUser,
-            mailConnection: #"""
+            payPulse: #"""
                 404
                 {"error":{"code":"USER_NOT_FOUND","message":"There is no such user"}}
                 """#,
@@ -102,7 +102,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .inactiveUser,
-            mailConnection: #"""
+            payPulse: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"INVALID_CREDENTIALS","message":"The user is not active"}}
@@ -115,7 +115,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .invalidRefreshToken,
-            mailConnection: #"""
+            payPulse: #"""
                 401
                 WWW-Authenticate: Bearer
                 {"error":{"code":"INVALID_TOKEN","message":"Invalid refresh token"}}
@@ -128,7 +128,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .notMovedYet,
-            mailConnection: #"""
+            payPulse: #"""
                 503
                 Refresh-Worker-User: not-moved
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"The user is not moved yet; try again"}}
@@ -142,7 +142,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .refusedByGoogle,
-            mailConnection: #"""
+            payPulse: #"""
                 400
                 {"error":{"code":"INVALID_CREDENTIALS","message":"Google does not accept this access token for this app"}}
                 """#,
@@ -153,7 +153,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .refusedIDToken,
-            mailConnection: #"""
+            payPulse: #"""
                 400
                 {"error":{"code":"INVALID_CREDENTIALS","message":"The ID token is not valid for this app, or was used before"}}
                 """#,
@@ -164,7 +164,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .googleUnreachable,
-            mailConnection: #"""
+            payPulse: #"""
                 502
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"Google cannot be reached; try again"}}
                 """#,
@@ -175,7 +175,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .refusedCode,
-            mailConnection: #"""
+            payPulse: #"""
                 400
                 {"error":{"code":"INVALID_CODE","message":"Google does not accept this server_auth_code: it can be used once, soon after the sign-in; sign in again"}}
                 """#,
@@ -186,7 +186,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .noServerClient,
-            mailConnection: #"""
+            payPulse: #"""
                 400
                 {"error":{"code":"INVALID_CODE","message":"This server takes no server_auth_code: it has no server client id"}}
                 """#,
@@ -197,7 +197,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .codeOfOtherAccount,
-            mailConnection: #"""
+            payPulse: #"""
                 400
                 {"error":{"code":"INVALID_CREDENTIALS","message":"The server_auth_code belongs to another Google account than the access_token"}}
                 """#,
@@ -208,7 +208,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .stillConnecting,
-            mailConnection: #"""
+            payPulse: #"""
                 503
                 Retry-After: 5
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"The connection is not stored yet; send the same code again"}}
@@ -221,7 +221,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .undeclaredBody,
-            mailConnection: #"""
+            payPulse: #"""
                 411
                 {"error":{"code":"INVALID_JSON","message":"A body is required, and its Content-Length"}}
                 """#,
@@ -232,7 +232,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .unsupportedMediaType,
-            mailConnection: #"""
+            payPulse: #"""
                 415
                 {"error":{"code":"INVALID_JSON","message":"The body must be application/json or application/x-www-form-urlencoded"}}
                 """#,
@@ -243,7 +243,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .unreadableBody,
-            mailConnection: #"""
+            payPulse: #"""
                 400
                 {"error":{"code":"INVALID_JSON","message":"The body is not a JSON object"}}
                 """#,
@@ -254,7 +254,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .missingField("access_token"),
-            mailConnection: #"""
+            payPulse: #"""
                 400
                 {"error":{"code":"MISSING_FIELDS","message":"access_token is required"}}
                 """#,
@@ -265,7 +265,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .invalidField("expires_in", mustBe: "a number of seconds"),
-            mailConnection: #"""
+            payPulse: #"""
                 400
                 {"error":{"code":"INVALID_JSON","message":"expires_in must be a number of seconds"}}
                 """#,
@@ -276,7 +276,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .tooManyRequests(retryAfter: .milliseconds(1500)),
-            mailConnection: #"""
+            payPulse: #"""
                 429
                 Retry-After: 2
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"Too many requests; try again later"}}
@@ -289,7 +289,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .unknownPath,
-            mailConnection: #"""
+            payPulse: #"""
                 404
                 {"error":{"code":"NOT_FOUND","message":"There is no such route"}}
                 """#,
@@ -300,7 +300,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .wrongMethod,
-            mailConnection: #"""
+            payPulse: #"""
                 405
                 {"error":{"code":"METHOD_NOT_ALLOWED","message":"The route does not accept this method"}}
                 """#,
@@ -311,7 +311,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .internalError,
-            mailConnection: #"""
+            payPulse: #"""
                 500
                 {"error":{"code":"INTERNAL_SERVER_ERROR","message":"The server could not do this; try again"}}
                 """#,
@@ -322,7 +322,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .refusedByServer(.bodyTooLarge),
-            mailConnection: #"""
+            payPulse: #"""
                 413
                 {"error":{"code":"INVALID_JSON","message":"The body is too large"}}
                 """#,
@@ -333,7 +333,7 @@ struct AppErrorTests {
         ),
         Example(
             error: .refusedByServer(.outOfMemory),
-            mailConnection: #"""
+            payPulse: #"""
                 503
                 {"error":{"code":"DEPENDENCY_FAILURE","message":"Too many requests at once, try again later"}}
                 """#,

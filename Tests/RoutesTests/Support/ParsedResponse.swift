@@ -26,7 +26,7 @@ struct ParsedResponse: Sendable {
     /// The status and the code of an error of the internal routes, such as "409 disconnected".
     var error: String { "\(status) \(body?["error"]?.string ?? "")" }
 
-    /// The status and the code of an error of the mail connection's routes, such as "401 INVALID_TOKEN". For a success
+    /// The status and the code of an error of PayPulse's routes, such as "401 INVALID_TOKEN". For a success
     /// it is the status alone.
     var statusAndCode: String {
         guard let code = body?["error"]?["code"]?.string else { return "\(status)" }

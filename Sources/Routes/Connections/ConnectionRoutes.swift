@@ -34,12 +34,12 @@ struct ConnectionRoutes: Sendable {
         _ path: String,
         handler: @escaping @Sendable (ServerRequest, PathValues) async throws -> ServerResponse
     ) -> Route {
-        Route(method, path, errorForm: \.mailConnectionResponse, log: dependencies.log, handler: handler)
+        Route(method, path, errorForm: \.payPulseResponse, log: dependencies.log, handler: handler)
     }
 
     private func connect(_ request: ServerRequest) async throws -> ServerResponse {
         let caller = try await callers.caller(of: request)
-        let tokens = try GmailTokens(request, namesConnection: true)
+        let tokens = try IncomingGoogleTokens(request, namesConnection: true)
         let (_, connected) = try await actions.connect(tokens, of: caller, requestID: request.id)
         // The user can be deleted already.
         guard let grant = try await dependencies.store.grant(connected.grant) else { throw AppError.deletedUser }

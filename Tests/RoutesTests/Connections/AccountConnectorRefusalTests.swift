@@ -7,7 +7,7 @@ import Testing
 @testable import Routes
 
 @Suite("Refused tokens of the app")
-struct GmailConnectorRefusalTests {
+struct AccountConnectorRefusalTests {
     private static let path = "/v1/auth/gmail-tokens"
 
     /// A body and the expected response.

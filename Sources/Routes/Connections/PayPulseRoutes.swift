@@ -8,7 +8,7 @@ internal import Telemetry
 /// disconnecting and deleting.
 ///
 /// They know the default connection alone. ``ConnectionRoutes`` know all.
-struct MailConnectionRoutes: Sendable {
+struct PayPulseRoutes: Sendable {
     let dependencies: AppRoutes.Dependencies
 
     private var callers: CallerCheck { CallerCheck(dependencies: dependencies) }
@@ -32,7 +32,7 @@ struct MailConnectionRoutes: Sendable {
         _ path: String,
         handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        Route(method, path, errorForm: \.mailConnectionResponse, log: dependencies.log) { request, _ in
+        Route(method, path, errorForm: \.payPulseResponse, log: dependencies.log) { request, _ in
             try await handler(request)
         }
     }
@@ -46,7 +46,7 @@ struct MailConnectionRoutes: Sendable {
     private func connect(_ request: ServerRequest) async throws -> ServerResponse {
         let caller = try await callers.caller(of: request)
         let (identity, connected) = try await actions.connect(
-            try GmailTokens(request),
+            try IncomingGoogleTokens(request),
             of: caller,
             requestID: request.id
         )

@@ -17,7 +17,7 @@ struct CodeConnector: Sendable {
     let dependencies: AppRoutes.Dependencies
     let configured: ConfiguredCodeExchanges
     let code: Secret
-    let tokens: GmailTokens
+    let tokens: IncomingGoogleTokens
     /// The owner of the app's access token, whom the code must belong to.
     let identity: GoogleIdentity
     let caller: AuthenticatedCaller
@@ -37,7 +37,7 @@ struct CodeConnector: Sendable {
 
     /// Spends the code and stores the grant.
     private func exchange() async -> CodeExchanges.Outcome {
-        let preparation: GmailConnector.Preparation
+        let preparation: AccountConnector.Preparation
         do {
             preparation = try await prepare()
         } catch {
@@ -75,9 +75,9 @@ struct CodeConnector: Sendable {
     // MARK: Before the code is spent
 
     /// Checks all that could keep the tokens from being stored, while the code is still good.
-    private func prepare() async throws -> GmailConnector.Preparation {
+    private func prepare() async throws -> AccountConnector.Preparation {
         try dependencies.vault.checkMaySeal()
-        let preparation = try await gmailConnector(nil).prepare()
+        let preparation = try await accountConnector(nil).prepare()
         let (token, account, caller, now) = (tokens.accessToken, identity.owner, caller, dependencies.time.now)
         try await dependencies.store.transact { transaction in
             _ = try caller.check(in: transaction, at: now)
@@ -124,7 +124,7 @@ struct CodeConnector: Sendable {
     private func check(
         _ response: TokenResponse,
         bringing unchecked: ExchangedTokens,
-        preparedBy preparation: GmailConnector.Preparation
+        preparedBy preparation: AccountConnector.Preparation
     ) async -> CodeExchanges.Outcome {
         let account: String
         do throws(LookupError) {
@@ -154,8 +154,8 @@ struct CodeConnector: Sendable {
 
     // MARK: Storing
 
-    private func gmailConnector(_ exchanged: ExchangedTokens?) -> GmailConnector {
-        GmailConnector(
+    private func accountConnector(_ exchanged: ExchangedTokens?) -> AccountConnector {
+        AccountConnector(
             dependencies: dependencies,
             tokens: tokens,
             identity: identity,
@@ -167,13 +167,13 @@ struct CodeConnector: Sendable {
     /// Stores the tokens, and tries until that succeeds or the worker stops.
     private func store(
         _ exchanged: ExchangedTokens,
-        preparedBy preparation: GmailConnector.Preparation
+        preparedBy preparation: AccountConnector.Preparation
     ) async -> CodeExchanges.Outcome {
         exchanges.hold(exchanged, for: key)
         var pause = Self.firstPause
         while true {
             do {
-                let connected = try await gmailConnector(exchanged).store(preparedBy: preparation)
+                let connected = try await accountConnector(exchanged).store(preparedBy: preparation)
                 exchanges.hold(nil, for: key)
                 return .stored(Self.connectedGrant(connected, by: exchanged))
             } catch let error as AppError {
@@ -194,7 +194,7 @@ struct CodeConnector: Sendable {
     }
 
     private static func connectedGrant(
-        _ connected: GmailConnector.Connected,
+        _ connected: AccountConnector.Connected,
         by exchanged: ExchangedTokens
     ) -> CodeExchanges.ConnectedGrant {
         CodeExchanges.ConnectedGrant(
@@ -231,7 +231,7 @@ struct CodeConnector: Sendable {
     }
 }
 
-extension GmailConnector.Connected {
+extension AccountConnector.Connected {
     /// `true` if the grant kept a refresh token that Google had not refused.
     fileprivate var hasWorkingRefreshToken: Bool {
         guard grant.refreshToken != nil else { return false }

@@ -9,7 +9,7 @@ import Testing
 @testable import Routes
 
 @Suite("Accepted tokens of the app")
-struct GmailConnectorTests {
+struct AccountConnectorTests {
     private static let path = "/v1/auth/gmail-tokens"
 
     // MARK: Success

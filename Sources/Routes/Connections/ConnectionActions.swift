@@ -15,7 +15,7 @@ struct ConnectionActions: Sendable {
 
     /// Stores the tokens of an app, whose owner Google names.
     func connect(
-        _ tokens: GmailTokens,
+        _ tokens: IncomingGoogleTokens,
         of caller: AuthenticatedCaller,
         requestID: String
     ) async throws -> (identity: GoogleIdentity, connected: CodeExchanges.ConnectedGrant) {
@@ -34,7 +34,7 @@ struct ConnectionActions: Sendable {
     }
 
     private func store(
-        _ tokens: GmailTokens,
+        _ tokens: IncomingGoogleTokens,
         of identity: GoogleIdentity,
         caller: AuthenticatedCaller,
         requestID: String
@@ -51,7 +51,7 @@ struct ConnectionActions: Sendable {
             )
             return try await connector.connect()
         }
-        let connector = GmailConnector(dependencies: dependencies, tokens: tokens, identity: identity, caller: caller)
+        let connector = AccountConnector(dependencies: dependencies, tokens: tokens, identity: identity, caller: caller)
         let connected = try await connector.store()
         return CodeExchanges.ConnectedGrant(
             relation: connected.relation,

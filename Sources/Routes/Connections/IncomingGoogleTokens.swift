@@ -10,7 +10,7 @@ internal import Storage
 ///     {"access_token": "ya29.…", "refresh_token": "1//…", "expires_in": 3599, "scope": ["openid", "…"]}
 ///
 /// The optional e-mail address is validated and not used: the token's owner comes from Google.
-struct GmailTokens: Sendable {
+struct IncomingGoogleTokens: Sendable {
     var accessToken: Secret
     var refreshToken: Secret?
     /// The code that the worker exchanges for the refresh token, if the app brings one instead of the token.

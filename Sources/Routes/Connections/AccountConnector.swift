@@ -7,10 +7,10 @@ internal import Storage
 /// Connects a user's Google account: stores the app's tokens by a decision that is valid for the data stored at that
 /// instant.
 ///
-///     let connector = GmailConnector(dependencies: …, tokens: tokens, identity: identity, caller: caller)
+///     let connector = AccountConnector(dependencies: …, tokens: tokens, identity: identity, caller: caller)
 ///     let connected = try await connector.store()
 ///     connected.relation.message  // "First Gmail connection"
-struct GmailConnector: Sendable {
+struct AccountConnector: Sendable {
     /// After so many decisions the request fails: each is void if the stored grant changes before the commit.
     private static let maximumAttempts = 16
     /// Longer than any access token's lifetime, so that a refresh is made.
@@ -37,7 +37,7 @@ struct GmailConnector: Sendable {
     }
 
     let dependencies: AppRoutes.Dependencies
-    let tokens: GmailTokens
+    let tokens: IncomingGoogleTokens
     let identity: GoogleIdentity
     let caller: AuthenticatedCaller
     /// The tokens of the app's code, if it has brought one instead of a refresh token.

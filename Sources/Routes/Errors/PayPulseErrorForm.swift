@@ -2,10 +2,10 @@ internal import Base
 internal import HTTPServer
 internal import Storage
 
-/// The errors of the mail connection's routes, and of every public path outside `/api/`, as PayPulse's app reads them:
+/// The errors of the routes under `/v1/`, and of every public path outside `/api/`, as PayPulse's app reads them:
 ///
 ///     {"error": {"code": "INVALID_TOKEN", "message": "The token is not valid"}}
-struct MailConnectionErrorForm: Hashable, Sendable {
+struct PayPulseErrorForm: Hashable, Sendable {
     /// The codes of PayPulse's app, and those that it does not have.
     enum Code: String, CaseIterable, Sendable {
         case invalidCredentials = "INVALID_CREDENTIALS"
@@ -168,8 +168,8 @@ struct MailConnectionErrorForm: Hashable, Sendable {
 }
 
 extension AppError {
-    var mailConnectionResponse: ServerResponse {
-        let form = MailConnectionErrorForm(self)
+    var payPulseResponse: ServerResponse {
+        let form = PayPulseErrorForm(self)
         return .object(status: form.status, headers: headers(status: form.status)) { line in
             line.object("error") { error in
                 error.field("code", form.code.rawValue)
