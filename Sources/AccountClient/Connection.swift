@@ -9,6 +9,8 @@ extension AccountClient {
     public struct Connection: Decodable, Hashable, Identifiable, Sendable {
         /// The id of the connection that a call means if it names none. A user's first connection has it.
         public static let defaultID = "default"
+        /// What a request says that is for one more account.
+        static let wordForNew = "new"
 
         /// The backend's id of the connection: ASCII letters, digits, `-` and `_`.
         public let id: String
@@ -60,41 +62,6 @@ extension AccountClient {
             Self.missing(needed, from: isConnected ? grantedScopes : [])
         }
     }
-
-    /// The connection that new tokens are for.
-    public enum ConnectionTarget: Hashable, Sendable {
-        /// The connection with the id ``Connection/defaultID``. Unlike `.id`, it can switch to another account.
-        case `default`
-        /// One more account. If it is connected already, the tokens go to its connection.
-        case new
-        /// The connection with this id. It never switches to another account.
-        case id(String)
-    }
-
-    /// Whether the default connection can switch to another Google account.
-    public enum SwitchPolicy: String, Sendable {
-        /// The account of the new tokens takes the place of the former one.
-        case allow = "switch"
-        /// Tokens of another account are refused with ``AccountError/otherAccount(expected:found:)``.
-        case refuse
-    }
-
-    /// The backend's response to new tokens.
-    public struct ConnectedAccount: Decodable, Hashable, Sendable {
-        /// The connection that the tokens went to.
-        public let connection: Connection
-        /// `true` if the connection had another Google account before.
-        public let isAccountSwitch: Bool
-        /// `true` if a `serverAuthCode` brought no refresh token, and the backend has none that works: call the SDK's
-        /// `disconnect()`, and sign in again. `nil` without a code.
-        public let isRefreshTokenMissing: Bool?
-
-        private enum CodingKeys: String, CodingKey {
-            case connection
-            case isAccountSwitch = "account_switch"
-            case isRefreshTokenMissing = "refresh_token_missing"
-        }
-    }
 }
 
 extension AccountClient.Connection {
@@ -104,7 +71,7 @@ extension AccountClient.Connection {
     /// and `google` have meanings of their own.
     static func checked(_ id: String) throws(AccountError) -> String {
         let isPlain = id.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }
-        guard isPlain, !id.isEmpty, !["new", "google"].contains(id) else { throw .unknownConnection }
+        guard isPlain, !id.isEmpty, ![wordForNew, "google"].contains(id) else { throw .unknownConnection }
         return id
     }
 }

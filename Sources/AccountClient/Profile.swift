@@ -20,6 +20,7 @@ extension AccountClient {
             case name, email, connections
             case createdOn = "created_on"
             case createdAt = "created_at"
+            // PayPulse's names.
             case isConnected = "gmail_account_connected"
             case defaultConnection = "gmail_connection"
         }
@@ -48,8 +49,9 @@ extension AccountClient {
         /// Returns the scopes of `needed` that the user has not granted to the default connection, in that order. If it
         /// is not connected, all of them are missing: earlier grants no longer count.
         public func missingScopes(needed: [String]) -> [String] {
-            guard isConnected, let defaultConnection else { return Connection.missing(needed, from: []) }
-            return Connection.missing(needed, from: defaultConnection.grantedScopes)
+            // The backend itself says if the connection works, also in a state that this client does not know.
+            let granted = isConnected ? defaultConnection?.grantedScopes : nil
+            return Connection.missing(needed, from: granted ?? [])
         }
     }
 }
