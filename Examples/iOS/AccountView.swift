@@ -45,7 +45,7 @@ struct AccountView: View {
             Button("Connect Google") {
                 run { account in
                     let presenter = try presenter()
-                    _ = try await account.addScopes([gmailScope]) { request in
+                    _ = try await account.addScopes([neededScope]) { request in
                         try await askGoogle(request, presenter: presenter)
                     }
                 }

@@ -2,15 +2,16 @@ import AccountClient
 import GoogleSignIn
 import SwiftUI
 
-let gmailScope = "https://www.googleapis.com/auth/gmail.readonly"
+/// What the app's features need.
+let neededScope = "https://www.googleapis.com/auth/gmail.readonly"
 
 /// Signs in and connects the Google account, with one consent.
 @MainActor
 func signIn(to account: AccountClient, presenter: UIViewController) async throws {
     let google = GIDSignIn.sharedInstance
-    let result = try await google.signIn(withPresenting: presenter, hint: nil, additionalScopes: [gmailScope])
+    let result = try await google.signIn(withPresenting: presenter, hint: nil, additionalScopes: [neededScope])
     try await account.signIn(googleAccessToken: result.user.accessToken.tokenString)
-    if result.user.grantedScopes?.contains(gmailScope) == true {
+    if result.user.grantedScopes?.contains(neededScope) == true {
         try await account.connectGoogle(GoogleTokens(result.user))
     }
 }

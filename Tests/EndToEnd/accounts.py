@@ -220,14 +220,27 @@ class Accounts:
         answer = self.public.post("/api/auth/mobile/google", {"access_token": grant["access_token"]})
         return answer.expect(200).json
 
-    def connect(self, grant, bearer, with_refresh_token=True, **more):
+    def connect(self, grant, bearer, with_refresh_token=True, path="/v1/connections/google", **more):
         body = {"access_token": grant["access_token"], "expires_in": 3600, "scope": grant["scope"].split(), **more}
         if with_refresh_token:
             body["refresh_token"] = grant["refresh_token"]
-        return self.public.post("/v1/auth/gmail-tokens", body, bearer)
+        return self.public.post(path, body, bearer)
+
+    def connect_as_paypulse(self, grant, bearer, **more):
+        return self.connect(grant, bearer, path="/v1/auth/gmail-tokens", **more)
+
+    def disconnect(self, bearer):
+        return self.public.call("DELETE", "/v1/connections/default", bearer=bearer).expect(200)
 
     def profile(self, bearer):
         return self.public.get("/v1/user/me", bearer).expect(200).json["data"]
+
+    def connection(self, bearer):
+        """The user's connection `default`, which must exist."""
+        return self.public.get("/v1/connections/default", bearer).expect(200).json["data"]["connection"]
+
+    def is_connected(self, bearer):
+        return self.connection(bearer)["state"] in ("active", "retrying")
 
     # Another service.
 

@@ -38,7 +38,7 @@ class Service {
         LINES
         try {
             var address = new com.google.api.client.http.GenericUrl(System.getenv("GMAIL"));
-            System.out.println(gmail.buildGetRequest(address).execute().parseAsString());
+            System.out.println(session.buildGetRequest(address).execute().parseAsString());
         } catch (java.io.IOException error) {
             System.out.println("IOException " + error.getMessage());
         }

@@ -21,16 +21,16 @@ TOKEN_URL, SERVICE, CREDENTIAL, USER = (os.environ[name] for name in ("TOKEN_URL
 state = {}
 
 def connect():
-    if "gmail" not in state:
+    if "session" not in state:
         exec(LINES, {"TOKEN_URL": TOKEN_URL, "SERVICE": SERVICE, "CREDENTIAL": CREDENTIAL, "USER": USER}, state)
-    return state["gmail"]
+    return state["session"]
 
 def expire():
     if "credentials" in state:
         state["credentials"].expiry = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
     else:
-        gmail = connect()
-        gmail.token = {**gmail.token, "expires_in": -1, "expires_at": time.time() - 1}
+        session = connect()
+        session.token = {**session.token, "expires_in": -1, "expires_at": time.time() - 1}
 
 def get():
     response = connect().get(os.environ["GMAIL"] + "/gmail/v1/users/me/messages")
@@ -67,8 +67,8 @@ type answer struct {
 	Text     string   `json:"text,omitempty"`
 }
 
-func get(gmail *http.Client) answer {
-	response, err := gmail.Get(os.Getenv("GMAIL") + "/gmail/v1/users/me/messages")
+func get(session *http.Client) answer {
+	response, err := session.Get(os.Getenv("GMAIL") + "/gmail/v1/users/me/messages")
 	if err != nil {
 		var retrieve *oauth2.RetrieveError
 		kind := "other"
@@ -95,9 +95,9 @@ func main() {
 	for lines.Scan() {
 		var result answer
 		if lines.Text() == "get" {
-			result = get(gmail)
+			result = get(session)
 		} else {
-			token, _ := gmail.Transport.(*oauth2.Transport).Source.Token()
+			token, _ := session.Transport.(*oauth2.Transport).Source.Token()
 			token.Expiry = time.Now().Add(-time.Second)
 		}
 		text, _ := json.Marshal(result)

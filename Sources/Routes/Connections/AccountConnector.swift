@@ -9,7 +9,7 @@ internal import Storage
 ///
 ///     let connector = AccountConnector(dependencies: …, tokens: tokens, identity: identity, caller: caller)
 ///     let connected = try await connector.store()
-///     connected.relation.message  // "First Gmail connection"
+///     connected.relation  // .first
 struct AccountConnector: Sendable {
     /// After so many decisions the request fails: each is void if the stored grant changes before the commit.
     private static let maximumAttempts = 16

@@ -59,14 +59,6 @@ extension ConnectionRules.Relation {
     var isSwitch: Bool {
         if case .switched = self { true } else { false }
     }
-
-    var message: String {
-        switch self {
-        case .first: "First Gmail connection"
-        case .same: "Same Google account or first connection"
-        case .switched(let from, let to): "Switching from \(from) to \(to)"
-        }
-    }
 }
 
 extension Grant {

@@ -7,7 +7,7 @@ internal import Telemetry
 /// The routes of PayPulse's backend, with its paths and its JSON: connecting a user's Google account, the profile,
 /// disconnecting and deleting.
 ///
-/// They know the default connection alone. ``ConnectionRoutes`` know all.
+/// They know the default connection alone, and call each account Gmail. ``ConnectionRoutes`` know all connections.
 struct PayPulseRoutes: Sendable {
     let dependencies: AppRoutes.Dependencies
 
@@ -55,7 +55,7 @@ struct PayPulseRoutes: Sendable {
             data.field("google_email", identity.email)
             data.field("scope", connected.scope)
             data.field("account_switch", relation.isSwitch)
-            data.field("message", relation.message)
+            data.field("message", relation.payPulseMessage)
             if let lacksRefreshToken = connected.lacksRefreshToken {
                 data.field("refresh_token_missing", lacksRefreshToken)
             }
@@ -115,5 +115,16 @@ struct PayPulseRoutes: Sendable {
             return try AccountDeletion.delete(user: user.id, in: transaction, at: now)
         }
         await actions.report(deletion?.ends ?? [], requestID: request.id, at: now)
+    }
+}
+
+extension ConnectionRules.Relation {
+    /// What PayPulse's app shows to its user.
+    var payPulseMessage: String {
+        switch self {
+        case .first: "First Gmail connection"
+        case .same: "Same Google account or first connection"
+        case .switched(let from, let to): "Switching from \(from) to \(to)"
+        }
     }
 }

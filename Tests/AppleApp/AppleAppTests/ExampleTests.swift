@@ -29,7 +29,7 @@ struct ExampleTests {
         return Session(account: try AccountClient(baseURL: url, transport: backend.transport, now: now))
     }
 
-    @Test("One consent signs in and connects Gmail, if the user grants it", arguments: [true, false])
+    @Test("One consent signs in and connects Google, if the user grants it", arguments: [true, false])
     func firstConnection(isGranted: Bool) async throws {
         google.refused = isGranted ? [] : [Self.read]
         let session = try session()
@@ -66,7 +66,7 @@ struct ExampleTests {
     }
 
     @Test(
-        "Gmail is connected with the SDK's call that works",
+        "Google is connected with the SDK's call that works",
         arguments: [
             // The first connection, a reconnection, and a scope that was withdrawn elsewhere.
             (isConnected: false, granted: [], remembered: nil, call: "signIn"),

@@ -16,7 +16,7 @@ def scenario(fixture):
     first = sandbox.create(email="first@gmail.com")[0]
     second = sandbox.create(email="second@gmail.com")[0]
     accounts.connect(first, bearer).expect(201)
-    data = accounts.connect(second, bearer, with_refresh_token=False).expect(201).json["data"]
+    data = accounts.connect_as_paypulse(second, bearer, with_refresh_token=False).expect(201).json["data"]
     assert data["account_switch"] is True, "the answer reports an account switch"
     assert data["message"] == "Switching from first@gmail.com to second@gmail.com", "the answer names both accounts"
     row = fixture.grants()["u-1"]
@@ -36,7 +36,7 @@ def scenario(fixture):
     accounts.connect(after, bearer).expect(201)
     vended = accounts.vend("u-1", scope="https://www.googleapis.com/auth/calendar").expect(200).json
     assert set(vended["granted_scopes"]) == set(wide.split()), "the vended token has the wide scopes"
-    granted = accounts.profile(bearer)["gmail_connection"]["granted_scopes"]
+    granted = accounts.connection(bearer)["granted_scopes"]
     assert set(granted) == set(wide.split()), "the profile shows the wide scopes"
     fixture.run("token", "u-1", "--min-ttl", "7200")
     assert sandbox.stats(grants=True)["grants"][3]["ok"] == 1, "the refresh uses the newest refresh token"

@@ -78,7 +78,7 @@ def enforced(fixture, accounts):
     texts = [concern["text"] for concern in report["concerns"] if concern["kind"] == "breaker_open"]
     assert len(texts) == 1 and CODE in texts[0], "one concern says what Google answers"
     for user in ("ada", "bob"):
-        assert accounts.profile(user_token(user))["gmail_account_connected"], "the profile says connected"
+        assert accounts.is_connected(user_token(user)), "the profile says connected"
     wait_for(lambda: others_are_fresh(fixture), 30, "the other client's grants are refreshed")
     never_ended(accounts)
     return refusals()

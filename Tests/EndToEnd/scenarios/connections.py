@@ -38,7 +38,7 @@ def scenario(fixture):
         return public.post("/v1/connections/google", body, user)
 
     # The first account by the seed's route, and nine more tries of one phone to add the second at once.
-    accounts.connect(private, bearer).expect(201)
+    accounts.connect_as_paypulse(private, bearer).expect(201)
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda _: add(work, connection="new"), range(10)))
     identities = {answer.expect(201).json["data"]["connection"]["id"] for answer in answers}

@@ -13,12 +13,11 @@ def scenario(fixture):
     grant = sandbox.create(email="bob@gmail.com")[0]
     bearer = user_token("u-7")
     accounts.connect(grant, bearer).expect(201)
-    assert accounts.profile(bearer)["gmail_account_connected"] is True, "the profile says connected"
+    assert accounts.is_connected(bearer), "the user is connected"
     sandbox.call("/control/grants/set", {"email": "bob@gmail.com", "revoked": True})
     notice = accounts.backend.wait_for("u-7", 1, seconds=60)[0]
     assert notice["data"]["reason"] == "invalid_grant", "the notice names Google's refusal"
-    profile = accounts.profile(bearer)
-    assert profile["gmail_account_connected"] is False, "the profile says disconnected"
+    assert not accounts.is_connected(bearer), "the connection is shown as ended"
 
     # The backend is away for a while and the worker is killed during that time: the notice still arrives, once.
     accounts.backend.refusals = 3

@@ -42,7 +42,7 @@ def scenario(fixture):
         while not ended.is_set():
             client = connect()
             try:
-                for byte in b"POST /v1/auth/gmail-tokens HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{":
+                for byte in b"POST /v1/connections/google HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{":
                     client.send(bytes([byte]))
                     if ended.wait(0.2):
                         break
@@ -54,7 +54,7 @@ def scenario(fixture):
         b"\x00\xff" * 400,
         b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * 200_000 + b"\r\n\r\n",
         b"GET " + b"/x" * 50_000 + b" HTTP/1.1\r\n\r\n",
-        b"POST /v1/auth/gmail-tokens HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+        b"POST /v1/connections/google HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
         b"POST /api/auth/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
         b"POST /api/auth/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",

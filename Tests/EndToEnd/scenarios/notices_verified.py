@@ -36,7 +36,7 @@ def scenario(fixture):
     accounts.start()
 
     accounts.connect(fixture.sandbox.create(email="u@gmail.com")[0], user_token("u")).expect(201)
-    accounts.public.call("DELETE", "/v1/auth/gmail-tokens", bearer=user_token("u")).expect(200)
+    accounts.disconnect(user_token("u"))
     accounts.backend.wait_for("u", 1)
     assert accepting(accounts.backend.requests[-1], [text, new, wrong]) == 2, "the library accepts either secret"
 

@@ -148,7 +148,7 @@ def gone(accounts, services):
     first, *others = services.values()
     accounts.sandbox.change({"email": f"{first.user}@gmail.com"}, revoked=True)
     for service in others:
-        accounts.public.call("DELETE", "/v1/auth/gmail-tokens", bearer=user_token(service.user)).expect(200)
+        accounts.disconnect(user_token(service.user))
     accounts.expire(first.user)
     for library, service in services.items():
         service.expire()

@@ -186,7 +186,7 @@ def user_flows(fixture, accounts, authority, nginx):
     grant = fixture.sandbox.create(email="ada@gmail.com")[0]
     bearer = user_token("ada")
     accounts.connect(grant, bearer).expect(201)
-    assert accounts.profile(bearer)["gmail_account_connected"], "the profile says connected"
+    assert accounts.is_connected(bearer), "the profile says connected"
     other = fixture.sandbox.create(email="eva@gmail.com")[0]
     tokens = accounts.sign_in(other)
     tokens = accounts.public.post("/api/auth/refresh", {"refresh_token": tokens["refresh_token"]}).expect(200).json

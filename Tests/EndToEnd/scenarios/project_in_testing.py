@@ -37,7 +37,7 @@ def connect(accounts, user):
     code = accounts.sandbox.call("/control/codes", body)["code"]
     body = {"access_token": own["access_token"], "server_auth_code": code}
     accounts.public.post("/v1/auth/gmail-tokens", body, user_token(user)).expect(201)
-    return accounts.profile(user_token(user))["gmail_connection"]
+    return accounts.connection(user_token(user))
 
 
 def is_in_a_week(text):
@@ -123,4 +123,4 @@ def forgotten(fixture, accounts):
     assert not fixture.run(*arguments, "--dry-run", "--json").stdout, "nothing is left to forget"
     assert len(accounts.backend.of("dan")) == 1, "the backend gets no notice of it"
     connect(accounts, "dan")
-    assert accounts.profile(user_token("dan"))["gmail_account_connected"], "the user can connect again"
+    assert accounts.is_connected(user_token("dan")), "the user can connect again"

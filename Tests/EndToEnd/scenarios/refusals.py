@@ -92,11 +92,11 @@ def scenario(fixture):
         ("\xff", "INVALID_JSON"),
     ):
         answer = public.call(
-            "POST", "/v1/auth/gmail-tokens", body.encode("latin-1"), bearer, {"Content-Type": "application/json"}
+            "POST", "/v1/connections/google", body.encode("latin-1"), bearer, {"Content-Type": "application/json"}
         ).expect(400).json
         assert answer["error"]["code"] == code, f"{body} gets its code"
     huge = public.call(
-        "POST", "/v1/auth/gmail-tokens", "x" * 70_000, bearer, {"Content-Type": "application/json"}
+        "POST", "/v1/connections/google", "x" * 70_000, bearer, {"Content-Type": "application/json"}
     ).expect(413)
     assert set(huge.json["error"]) == {"code", "message"}, "the refusal of a large body has the newer form"
     huge = public.call("POST", "/api/auth/refresh", "x" * 70_000, headers={"Content-Type": "application/json"}).expect(
@@ -110,7 +110,7 @@ def scenario(fixture):
         assert set(public.get(path, headers={"X-Long": "h" * 18_000}).expect(431).json) == keys, (
             f"{path} refuses a long header in its own form"
         )
-    public.call("POST", "/v1/auth/gmail-tokens", "<a/>", bearer, {"Content-Type": "text/xml"}).expect(415)
+    public.call("POST", "/v1/connections/google", "<a/>", bearer, {"Content-Type": "text/xml"}).expect(415)
     assert public.call("PUT", "/v1/user/me", bearer=bearer).expect(405).headers["allow"] == "DELETE, GET, HEAD", (
         "the refusal names the allowed methods"
     )

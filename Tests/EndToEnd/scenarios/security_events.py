@@ -52,9 +52,7 @@ def scenario(fixture):
     assert fixture.grants()["u-1"]["state"] == "active", "sessions-revoked leaves the grant active"
     send(type="account-disabled", email="ada@gmail.com", reason="hijacking", **just_now())[1].expect(202)
     is_at_once("u-1", "suspended")
-    assert accounts.profile(user_token("u-1"))["gmail_account_connected"] is False, (
-        "a suspended grant is shown as not connected"
-    )
+    assert not accounts.is_connected(user_token("u-1")), "a suspended grant is shown as not connected"
     send(type="account-enabled", email="ada@gmail.com")[1].expect(202)
     wait_for(lambda: fixture.grants()["u-1"]["state"] == "active", 60, "the account is enabled again", pause=0.02)
     send(type="account-credential-change-required", email="ada@gmail.com")[1].expect(202)
@@ -69,7 +67,7 @@ def scenario(fixture):
     assert fixture.grants()["u-1"]["state"] == "active", "an old event leaves the new grant active"
 
     # The user disconnects and signs in again, and only then Google issues the event for the former tokens.
-    accounts.public.call("DELETE", "/v1/auth/gmail-tokens", bearer=user_token("u-1")).expect(200)
+    accounts.disconnect(user_token("u-1"))
     wait_for(lambda: fixture.grants()["u-1"]["refresh_token"] is None, 60, "the grant is revoked at Google")
     new = sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0]
     accounts.connect(new, user_token("u-1")).expect(201)

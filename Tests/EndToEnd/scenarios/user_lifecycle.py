@@ -1,4 +1,4 @@
-"""A user signs in, connects Gmail, loses the grant at Google, is notified, reconnects and logs out."""
+"""A user signs in, connects Google, loses the grant at Google, is notified, reconnects and logs out."""
 
 from accounts import WHOLE_SCOPE, Accounts
 from expectations import wait_for
@@ -24,8 +24,8 @@ def scenario(fixture):
     before = accounts.profile(pair["access_token"])
     assert before["gmail_account_connected"] is False, "a new user is not connected"
 
-    # Connect Gmail.
-    answer = accounts.connect(grant, pair["access_token"]).expect(201).json
+    # Connect by the route of PayPulse's app.
+    answer = accounts.connect_as_paypulse(grant, pair["access_token"]).expect(201).json
     assert answer["message"] == "Gmail OAuth tokens stored successfully!" and answer["code"] == 201, (
         "the connection is confirmed"
     )
@@ -67,7 +67,7 @@ def scenario(fixture):
 
     # The user signs in again.
     fresh = sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0]
-    data = accounts.connect(fresh, pair["access_token"]).expect(201).json["data"]
+    data = accounts.connect_as_paypulse(fresh, pair["access_token"]).expect(201).json["data"]
     assert data["account_switch"] is False, "the same account is not a switch"
     assert data["message"] == "Same Google account or first connection", "the answer says that the account is the same"
     assert accounts.profile(pair["access_token"])["gmail_account_connected"] is True, "the profile says connected again"

@@ -96,9 +96,9 @@ struct ConnectionRulesTests {
 
     @Test("the app gets a message about the decision")
     func messages() {
-        #expect(ConnectionRules.Relation.first.message == "First Gmail connection")
-        #expect(ConnectionRules.Relation.same.message == "Same Google account or first connection")
-        #expect(ConnectionRules.Relation.switched(from: "a", to: "b").message == "Switching from a to b")
+        #expect(ConnectionRules.Relation.first.payPulseMessage == "First Gmail connection")
+        #expect(ConnectionRules.Relation.same.payPulseMessage == "Same Google account or first connection")
+        #expect(ConnectionRules.Relation.switched(from: "a", to: "b").payPulseMessage == "Switching from a to b")
         #expect(ConnectionRules.Relation.switched(from: "a", to: "b").isSwitch)
         #expect(!ConnectionRules.Relation.same.isSwitch && !ConnectionRules.Relation.first.isSwitch)
     }
