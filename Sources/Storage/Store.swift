@@ -97,7 +97,7 @@ package protocol Store: Sendable {
     func grants(ofUser userID: String) async throws -> [Grant]
 
     /// `true` if a user has a connection beside the default one.
-    var hasNamedConnections: Bool { get async throws }
+    var hasOtherConnections: Bool { get async throws }
 
     /// Returns one page of all grants, sorted by id.
     func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant]

@@ -31,14 +31,14 @@ struct ConnectionConformanceTests {
         ).grant
     }
 
-    @Test("They are read by name, or all with the default one first", arguments: StoreKind.allCases)
+    @Test("They are read by id, or all with the default one first", arguments: StoreKind.allCases)
     func reading(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let first = try grant(9, account: "g-1")
             let second = try grant(1, Self.work, account: "g-2", labels: ["tenant": "acme", "ü": "\u{1f600}"])
-            #expect(try await store.hasNamedConnections == false)
+            #expect(try await store.hasOtherConnections == false)
             try await store.add([first, second, try Sample.grant(2)])
-            #expect(try await store.hasNamedConnections)
+            #expect(try await store.hasOtherConnections)
             #expect(try await store.grants(ofUser: "user 1") == [first, second])
             #expect(try await store.grant(ofUser: "user 1", connection: .default) == first)
             #expect(try await store.grant(ofUser: "user 1", connection: Self.work) == second)
@@ -68,7 +68,7 @@ struct ConnectionConformanceTests {
         }
     }
 
-    @Test("A user has each name and each account once", arguments: StoreKind.allCases)
+    @Test("A user has each id and each account once", arguments: StoreKind.allCases)
     func unique(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.add([try grant(1, account: "g-1")])
@@ -175,38 +175,5 @@ struct ConnectionConformanceTests {
             try await store.forgetGrants(endedBefore: later + .seconds(1), at: later + .seconds(1))
             #expect(try await store.user("user 1")?.email == nil)
         }
-    }
-}
-
-@Suite("The names and labels of connections")
-struct ConnectionNameTests {
-    @Test("are short and safe in an address", arguments: ["default", "a", "A-b_9", String(repeating: "x", count: 32)])
-    func names(text: String) throws { #expect(ConnectionID(text)?.description == text) }
-
-    @Test(
-        "refuse others",
-        arguments: ["", "new", "google", "a b", "a/b", "é", "a.b", String(repeating: "x", count: 33)]
-    )
-    func badNames(text: String) { #expect(ConnectionID(text) == nil) }
-
-    @Test("are random and hard to mix up")
-    func random() {
-        let random = SeededRandom(seed: 3)
-        let names = (0..<1000).map { _ in ConnectionID.random(from: random).description }
-        #expect(Set(names).count == 1000)
-        #expect(names.allSatisfy { $0.utf8.count == 10 && $0.hasPrefix("c") && !$0.contains("l") && !$0.contains("o") })
-        #expect(names.allSatisfy { ConnectionID($0) != nil })
-    }
-
-    @Test("have limits")
-    func labels() {
-        let many = Dictionary(uniqueKeysWithValues: (1...11).map { ("\($0)", "x") })
-        let long = String(repeating: "x", count: 65)
-        for pairs in [many, [long: "x"], ["x": long], ["": "x"], ["x": ""], ["x": "a\u{1b}b"], ["a=b": "x"]] {
-            #expect(ConnectionLabels(pairs) == nil)
-        }
-        #expect(ConnectionLabels(["x": String(repeating: "x", count: 64)])?.pairs.count == 1)
-        #expect(ConnectionLabels(stored: ConnectionLabels(["a": "b"])?.stored).pairs == ["a": "b"])
-        #expect(ConnectionLabels(stored: "damaged") == .none && ConnectionLabels.none.stored == nil)
     }
 }

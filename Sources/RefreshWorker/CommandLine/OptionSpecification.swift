@@ -100,7 +100,7 @@ struct OptionSpecification: Sendable {
                 return "--\(name): \(DisplayedText(value)) \(ConnectionID.rule)"
             case .label:
                 guard GrantFilter.Label(value) == nil else { break }
-                return "--\(name): \(DisplayedText(value)) is not NAME=VALUE, each of 1 to 64 bytes"
+                return "--\(name): \(DisplayedText(value)) is not NAME=VALUE, each of \(ConnectionLabels.lengthRule)"
             case .endpoint:
                 _ = try SettingValue.endpoint(value)
             case .text(_, let maximumLength, let signs):

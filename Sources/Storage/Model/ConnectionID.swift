@@ -57,8 +57,5 @@ package struct ConnectionID: Hashable, Comparable, Sendable, CustomStringConvert
 
     package var isDefault: Bool { self == .default }
 
-    package static func < (left: ConnectionID, right: ConnectionID) -> Bool {
-        if left.isDefault != right.isDefault { return left.isDefault }
-        return left.description < right.description
-    }
+    package static func < (left: ConnectionID, right: ConnectionID) -> Bool { left.description < right.description }
 }

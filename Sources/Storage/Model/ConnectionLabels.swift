@@ -6,8 +6,9 @@ package import Base
 package struct ConnectionLabels: Hashable, Sendable {
     package static let maximumCount = 10
     package static let maximumLength = 64
+    package static let lengthRule = "1 to \(maximumLength) bytes"
     package static let rule = """
-        must be at most \(maximumCount) pairs of texts of 1 to \(maximumLength) bytes, and a name has no =
+        must be at most \(maximumCount) pairs of texts of \(lengthRule), and a name has no =
         """
     package static let none = ConnectionLabels(pairs: [:])
 

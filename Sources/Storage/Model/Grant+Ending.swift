@@ -151,7 +151,7 @@ extension Grant {
     private mutating func wipeTokens() {
         refreshToken = nil
         accessToken = nil
-        guard [GrantReason.userDeleted, .forgotten].contains(reason) else { return }
+        guard isForgotten else { return }
         owner = Owner()
         labels = .none
         scope = ""

@@ -5,26 +5,6 @@ package import Crypto
 ///
 /// Its tokens are sealed. Its state changes only in `Grant+Life.swift` and `Grant+Ending.swift`.
 package struct Grant: Hashable, Sendable {
-    /// The Google account of a grant, as far as it is known.
-    package struct Owner: Hashable, Sendable {
-        package var googleUserID: String?
-        package var email: String?
-        package var name: String?
-        package var emailIsVerified: Bool?
-
-        package init(
-            googleUserID: String? = nil,
-            email: String? = nil,
-            name: String? = nil,
-            emailIsVerified: Bool? = nil
-        ) {
-            self.googleUserID = googleUserID
-            self.email = email
-            self.name = name
-            self.emailIsVerified = emailIsVerified
-        }
-    }
-
     /// A sealed access token and its times.
     package struct AccessToken: Hashable, Sendable {
         package var sealed: SealedSecret
@@ -153,15 +133,5 @@ extension Grant.AccessToken {
         guard let stored, stored.obtainedAt <= now else { return new ?? stored }
         guard let new else { return stored }
         return stored.expiresAt > new.expiresAt ? stored : new
-    }
-}
-
-extension Grant.Owner {
-    /// Replaces the fields that the other owner has.
-    mutating func merge(_ other: Self) {
-        googleUserID = other.googleUserID ?? googleUserID
-        email = other.email ?? email
-        name = other.name ?? name
-        emailIsVerified = other.emailIsVerified ?? emailIsVerified
     }
 }

@@ -41,21 +41,3 @@ package struct Reconnection: Sendable {
         )
     }
 }
-
-extension Grant.Owner {
-    /// `true` if both are known to be the same account at Google: by their ids if both are known, else by the e-mails
-    /// without regard to case.
-    package func isSameAccount(as other: Self) -> Bool {
-        if let googleUserID, let otherID = other.googleUserID { return googleUserID == otherID }
-        guard let email, let otherEmail = other.email else { return false }
-        return email.lowercased() == otherEmail.lowercased()
-    }
-
-    /// `true` if both are known to be different accounts at Google. The ids decide if both are known, else the e-mails
-    /// without regard to case. An unknown value does not count as a difference.
-    package func isOtherAccount(than other: Self) -> Bool {
-        if let googleUserID, let otherID = other.googleUserID { return googleUserID != otherID }
-        guard let email, let otherEmail = other.email else { return false }
-        return email.lowercased() != otherEmail.lowercased()
-    }
-}

@@ -142,7 +142,7 @@ extension SQLStore {
         return grants.sortedByConnection
     }
 
-    package var hasNamedConnections: Bool {
+    package var hasOtherConnections: Bool {
         get async throws { try await first(SQLStatement(.namedConnection)) { _ in true } ?? false }
     }
 

@@ -70,7 +70,7 @@ extension Command {
         let time = context.time
         let limit = arguments["limit"].flatMap { Int($0) }
         let count = try await context.withExistingStore(for: .reading) { store in
-            let columns = try await store.hasNamedConnections ? GrantColumns.withConnections : GrantColumns.all
+            let columns = try await store.hasOtherConnections ? GrantColumns.withConnections : GrantColumns.all
             var list = Listing(columns, limit: limit, json: output.isJSON ? { $0.write(to: &$1) } : nil)
             guard let order = arguments["sort"].flatMap({ SortedGrants.Order(rawValue: $0) }) else {
                 for try await page in GrantPages(store: store, state: filter.state, email: email) {

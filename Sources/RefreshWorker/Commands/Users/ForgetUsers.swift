@@ -32,7 +32,7 @@ extension Command {
                     try await store.advanceDeletionClock(by: context.time)
                 }
             if let warning = clock.warning { Output.error.line(warning) }
-            let columns = try await store.hasNamedConnections ? forgottenColumnsWithConnections : forgottenColumns
+            let columns = try await store.hasOtherConnections ? forgottenColumnsWithConnections : forgottenColumns
             var list = Listing(columns, json: output.isJSON ? { $0.write(to: &$1) } : nil)
             try await store.forgetGrants(endedBefore: clock.now - retention, isDryRun: isDryRun, at: now) { page in
                 _ = try await list.print(page, at: now)
