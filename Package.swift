@@ -131,7 +131,7 @@ let package = Package(
 
         .executableTarget(
             name: "BenchmarkSeed",
-            dependencies: ["Base", "Crypto", "Scheduler", "Storage"],
+            dependencies: ["Crypto", "Scheduler", "Storage"],
             path: "Benchmarks/Seed",
             swiftSettings: common
         ),
@@ -202,18 +202,26 @@ let package = Package(
             dependencies: ["Base", "Crypto", "GoogleSandbox", "HTTPServer", "TestSupport"],
             swiftSettings: common
         ),
+        // Apart from TestSupport, so that a change of Scheduler does not rebuild the tests of the targets below it.
+        .target(
+            name: "SchedulerTestSupport",
+            dependencies: ["Crypto", "Scheduler", "Storage"],
+            path: "Tests/SchedulerTestSupport",
+            swiftSettings: common
+        ),
         .testTarget(
             name: "RoutesTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Records", "Routes", "Scheduler", "Status",
-                "Storage", "Telemetry", "TestSupport",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Records", "Routes", "Scheduler",
+                "SchedulerTestSupport", "Status", "Storage", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "SchedulerTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "Scheduler", "Storage", "Telemetry", "TestSupport",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "Scheduler", "SchedulerTestSupport", "Storage",
+                "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),

@@ -1,6 +1,7 @@
 import Crypto
 import Records
 import Scheduler
+import SchedulerTestSupport
 import Storage
 import Synchronization
 import TestSupport

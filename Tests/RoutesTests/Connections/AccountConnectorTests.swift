@@ -1,6 +1,7 @@
 import Crypto
 import GoogleOAuth
 import Scheduler
+import SchedulerTestSupport
 import Storage
 import TestSupport
 import Testing

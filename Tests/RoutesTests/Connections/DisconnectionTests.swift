@@ -1,5 +1,6 @@
 import Crypto
 import Scheduler
+import SchedulerTestSupport
 import Storage
 import TestSupport
 import Testing

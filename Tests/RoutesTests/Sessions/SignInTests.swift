@@ -1,4 +1,5 @@
 import Crypto
+import SchedulerTestSupport
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import Scheduler
+import SchedulerTestSupport
 import Synchronization
 import Testing
 

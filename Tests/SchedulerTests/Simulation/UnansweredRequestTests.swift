@@ -1,5 +1,6 @@
 import Crypto
 import GoogleOAuth
+import SchedulerTestSupport
 import TestSupport
 import Testing
 

@@ -1,12 +1,11 @@
-import Base
-import Crypto
+package import Crypto
 import Storage
 
-@testable import Scheduler
+@testable package import Scheduler
 
 /// The calls about a grant, by its user: most tests are about users with one Google account.
 extension RefreshEngine {
-    func freshToken(
+    package func freshToken(
         of userID: String,
         minimumLife: Duration = .zero,
         insteadOf rejected: Secret? = nil
@@ -17,7 +16,7 @@ extension RefreshEngine {
         return try await freshToken(of: grant.id, minimumLife: minimumLife, insteadOf: rejected)
     }
 
-    func revokeNow(grantOf userID: String) async throws -> Bool {
+    package func revokeNow(grantOf userID: String) async throws -> Bool {
         guard let grant = try await store.grant(ofUser: userID, connection: .default) else { return true }
         return try await revokeNow(grant.id)
     }
