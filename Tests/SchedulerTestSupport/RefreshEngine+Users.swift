@@ -11,7 +11,7 @@ extension RefreshEngine {
         insteadOf rejected: Secret? = nil
     ) async throws -> VendedToken {
         guard let grant = try await store.grant(ofUser: userID, connection: .default) else {
-            throw VendingError.unknownUser
+            throw VendingError.unknownGrant
         }
         return try await freshToken(of: grant.id, minimumLife: minimumLife, insteadOf: rejected)
     }

@@ -150,7 +150,7 @@ struct AccountConnector: Sendable {
             token = try await dependencies.engine.freshToken(of: stored.id, minimumLife: Self.longerThanAnyLifetime)
         } catch VendingError.refused, VendingError.unreadable {
             return .unknown
-        } catch VendingError.unknownUser {
+        } catch VendingError.unknownGrant {
             return .notAsked
         }
         do throws(LookupError) {

@@ -82,7 +82,7 @@ enum ServiceError: Error, Hashable, Sendable {
     init(causedBy error: any Error) {
         switch error {
         case let error as ServiceError: self = error
-        case VendingError.unknownUser: self = .noGrant
+        case VendingError.unknownGrant: self = .noGrant
         case VendingError.refused(_, .userDeleted, _): self = .noGrant
         case VendingError.refused(let state, let reason, let since):
             self = .mustAct(state: state, reason: reason, since: since)

@@ -108,7 +108,7 @@ extension RefreshEngine {
     }
 
     private func storedGrant(_ id: GrantID) async throws -> Grant {
-        guard let grant = try await store.grant(id) else { throw VendingError.unknownUser }
+        guard let grant = try await store.grant(id) else { throw VendingError.unknownGrant }
         return grant
     }
 

@@ -4,7 +4,7 @@ package import Storage
 
 /// The reason why a caller gets no token.
 package enum VendingError: Error, Hashable, Sendable {
-    case unknownUser
+    case unknownGrant
     /// The user, or an administrator, must act.
     case refused(state: GrantState, reason: GrantReason, since: Timestamp)
     /// Google cannot be reached, or not yet again, and the stored token has expired.

@@ -78,7 +78,7 @@ struct UserLookupTests {
     private func setEmail(_ email: String, of users: String...) async throws {
         try await fixture.store.transact { transaction in
             for id in users {
-                guard var user = try transaction.user(id) else { throw VendingError.unknownUser }
+                guard var user = try transaction.user(id) else { throw VendingError.unknownGrant }
                 user.email = email
                 try transaction.update(user)
             }

@@ -176,7 +176,7 @@ struct VendingFixture {
 
     func change(user: String = "u/1", _ body: @escaping @Sendable (inout Grant) -> [GrantEvent]) async throws {
         try await store.transact { transaction in
-            guard var grant = try transaction.grant(ofUser: user) else { throw VendingError.unknownUser }
+            guard var grant = try transaction.grant(ofUser: user) else { throw VendingError.unknownGrant }
             _ = body(&grant)
             try transaction.update(grant)
         }

@@ -103,7 +103,7 @@ struct VendingTests {
     @Test("An unknown user is unknown")
     func unknownUser() async throws {
         let fixture = try EngineFixture()
-        await #expect(throws: VendingError.unknownUser) {
+        await #expect(throws: VendingError.unknownGrant) {
             try await fixture.engine().freshToken(of: "nobody", minimumLife: .zero)
         }
     }

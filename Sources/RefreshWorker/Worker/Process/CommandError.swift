@@ -37,7 +37,7 @@ extension CommandError {
     init(_ failure: VendingError, ofUser userID: String) {
         let user = "user \(DisplayedText(userID))"
         switch failure {
-        case .unknownUser:
+        case .unknownGrant:
             self.init(.unknownUser, "no grant of \(user) is stored")
         case .refused(let state, let reason, let since):
             let current = "the grant of \(user) is \(state.rawValue) (\(reason)) since \(since.iso8601Seconds)"
