@@ -97,8 +97,8 @@ struct TokenEndpointRequest: Sendable {
     ///
     /// A handle that does not open is not answered like a user who is gone: the service's credential was replaced, and
     /// the user is as before.
-    private static func user(_ subject: String, for service: Service) throws(ServiceError) -> UserHandle {
-        guard subject.hasPrefix(Service.handlePrefix) else { return UserHandle(userID: subject) }
+    private static func user(_ subject: String, for service: Service) throws(ServiceError) -> NamedUser {
+        guard subject.hasPrefix(Service.handlePrefix) else { return NamedUser(userID: subject) }
         do {
             if let user = try service.user(ofHandle: subject) { return user }
         } catch {

@@ -47,7 +47,7 @@ struct UserLookup: Sendable {
                 let grant = try await grant(named: id, visibleTo: service)
                 return try await found(grant, named: id, for: service, presenting: credential)
             }
-            let named = try handle(in: userText(in: fields))
+            let named = try namedUser(in: userText(in: fields))
             let grants = try await grants(of: named, visibleTo: service)
             if grants.count > 1 { return Found(outcome: "listed", result: .list(grants, filter: nil, next: nil)) }
             return try await found(grants.first, named: named.userID, for: service, presenting: credential)
@@ -67,7 +67,7 @@ struct UserLookup: Sendable {
 
     /// Returns the grants of the user with this id, or the one that a handle names. Without any it returns those with
     /// this e-mail address.
-    private func grants(of named: UserHandle, visibleTo service: Service) async throws -> [Grant] {
+    private func grants(of named: NamedUser, visibleTo service: Service) async throws -> [Grant] {
         let user = named.userID
         let mayLookUp = service.users.covers(user)
         if mayLookUp {
@@ -86,9 +86,9 @@ struct UserLookup: Sendable {
     }
 
     /// Returns what a text names: a user, or one connection of a user if it is a handle that says so.
-    private func handle(in text: String) throws(CryptoError) -> UserHandle {
-        guard text.hasPrefix(Service.handlePrefix) else { return UserHandle(userID: text) }
-        return try services.user(ofHandle: text) ?? UserHandle(userID: text)
+    private func namedUser(in text: String) throws(CryptoError) -> NamedUser {
+        guard text.hasPrefix(Service.handlePrefix) else { return NamedUser(userID: text) }
+        return try services.user(ofHandle: text) ?? NamedUser(userID: text)
     }
 
     private func found(

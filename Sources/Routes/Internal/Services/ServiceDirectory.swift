@@ -25,7 +25,7 @@ package final class ServiceDirectory: Sendable {
         return list.withLock { $0.services[hash] }
     }
 
-    func user(ofHandle handle: String) throws(CryptoError) -> UserHandle? {
+    func user(ofHandle handle: String) throws(CryptoError) -> NamedUser? {
         for service in list.withLock({ $0.services }).values {
             if let user = try service.user(ofHandle: handle) { return user }
         }

@@ -5,7 +5,7 @@ import Testing
 @testable import Routes
 
 @Suite("A handle")
-struct UserHandleTests {
+struct NamedUserTests {
     private static func service(_ name: String = "mailer", credential: String = "rwc_a") -> Service {
         let hash = Digest.sha256(Array(credential.utf8))
         return Service(name: name, credentialHash: hash, scopes: .everything, users: .everything)
@@ -23,7 +23,7 @@ struct UserHandleTests {
     func connection() throws {
         let work = try #require(ConnectionID("work"))
         let handle = try Self.service().handle(of: "42", connection: work)
-        #expect(try Self.service().user(ofHandle: handle) == UserHandle(userID: "42", connection: work))
+        #expect(try Self.service().user(ofHandle: handle) == NamedUser(userID: "42", connection: work))
         #expect(try Self.service().handle(of: "42") != handle)
     }
 

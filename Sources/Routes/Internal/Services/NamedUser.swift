@@ -7,7 +7,7 @@ package import Storage
 /// Handles are opaque texts that name a user to one service, where plain user ids are not wanted. The worker stores
 /// none: a handle is what it names, sealed with a key that is derived from the service's name and the hash of its
 /// credential. So a handle ends with the credential, and is useless to any other service.
-struct UserHandle: Hashable, Sendable {
+struct NamedUser: Hashable, Sendable {
     /// Between connection and user. No user id has a control character.
     private static let separator: Character = "\u{1f}"
 
@@ -41,16 +41,16 @@ extension Service {
     static let handlePrefix = "rwh_"
 
     package func handle(of userID: String, connection: ConnectionID? = nil) throws -> String {
-        let named = UserHandle(userID: userID, connection: connection)
+        let named = NamedUser(userID: userID, connection: connection)
         return Self.handlePrefix + Base64URL.encode(try handleKey.seal(named.text))
     }
 
     /// Returns what a handle names, or `nil` if it is not a handle of this service.
-    func user(ofHandle handle: String) throws(CryptoError) -> UserHandle? {
+    func user(ofHandle handle: String) throws(CryptoError) -> NamedUser? {
         let digits = handle.dropFirst(Self.handlePrefix.count)
         guard handle.hasPrefix(Self.handlePrefix), let sealed = Base64URL.decode(digits) else { return nil }
         guard let text = try handleKey.open(sealed) else { return nil }
-        return UserHandle(text)
+        return NamedUser(text)
     }
 
     private var handleKey: TextSealingKey { TextSealingKey(from: Secret(utf8: credentialHash), owner: name) }
