@@ -73,21 +73,6 @@ struct AdministrationHandler: Sendable {
         }
     }
 
-    /// The connection that an operation is about. A deletion of a user is about all, and a list about those of all
-    /// users.
-    private struct Target {
-        let user: String
-        let connection: ConnectionID
-    }
-
-    private static func connection(
-        in query: [ServerRequest.Field],
-        of operation: Operation
-    ) throws(ServiceError) -> ConnectionID {
-        try query.checkNames(operation == .deleteUser ? [] : ["connection"])
-        return try query.connection
-    }
-
     /// Performs an operation once the audit's line is recorded.
     ///
     /// A refusal is recorded too. Without a `connection` the request's query can name one. `check` is called in the
@@ -106,10 +91,14 @@ struct AdministrationHandler: Sendable {
             guard service.isManager else { throw ServiceError.notManager }
             // Before the store is read, so that a service does not learn anything about other users.
             if let user {
-                let named = try connection ?? Self.connection(in: request.query, of: operation)
-                let found = Target(user: user, connection: named)
-                try Self.check(found, of: operation, for: service)
-                target = found
+                let named: Target
+                if let connection {
+                    named = Target(user: user, connection: connection)
+                } else {
+                    named = try Target(user: user, query: request.query, of: operation)
+                }
+                try named.check(operation, for: service)
+                target = named
             }
             // A request to a database that does not answer would take seconds.
             guard database.problem == nil else { throw ServiceError.storeUnavailable }
@@ -125,7 +114,7 @@ struct AdministrationHandler: Sendable {
             let change: Change
             switch operation {
             case .list, .show:
-                return try await show(target, stored: stored, all: request.query.isEmpty, for: service)
+                return try await show(target, stored: stored, withOthers: request.query.isEmpty, for: service)
             case .put: change = try await put(request.body, for: target, by: service)
             case .disconnect: change = try await disconnect(target, check)
             case .retry: change = try await retry(target, check)
@@ -150,25 +139,6 @@ struct AdministrationHandler: Sendable {
         }
     }
 
-    private static func check(
-        _ target: Target,
-        of operation: Operation,
-        for service: Service
-    ) throws(ServiceError) {
-        let user = target.user
-        do throws(InputError) {
-            _ = try RecordFields.checked(userID: user)
-        } catch {
-            throw .invalidRequest(error.message)
-        }
-        // Bytes that are not UTF-8 are decoded as U+FFFD, and would name another user.
-        guard !user.unicodeScalars.contains("\u{fffd}") else { throw .invalidRequest("user_id is not UTF-8") }
-        guard service.users.covers(user) else { throw .unmanagedUser }
-        // A deletion ends all connections of the user.
-        let mayDelete = operation != .deleteUser || service.connections == .everything
-        guard mayDelete, service.connections.covers(target.connection.description) else { throw .forbiddenConnection }
-    }
-
     /// Writes the audit's line, and returns `false` if the line might be lost.
     private func record(
         _ operation: Operation,
@@ -190,17 +160,16 @@ struct AdministrationHandler: Sendable {
         }
     }
 
-    /// Shows a grant. A request that names no connection also gets all others of the user.
+    /// Shows a grant. A request that names no connection also gets all of the user's.
     private func show(
         _ target: Target,
         stored: Grant?,
-        all: Bool,
+        withOthers: Bool,
         for service: Service
     ) async throws -> ServerResponse {
         var grants: [Grant] = []
-        if all {
-            grants = try await database.store.grants(ofUser: target.user)
-                .filter { service.mayManage($0) }
+        if withOthers {
+            grants = try await database.store.grants(ofUser: target.user).filter { service.covers($0.connection) }
         }
         guard stored != nil || !grants.isEmpty else { throw ServiceError.noGrant }
         let now = time.now
@@ -210,7 +179,7 @@ struct AdministrationHandler: Sendable {
             } else {
                 line.field("user_id", target.user)
             }
-            if all { line.objects("connections", grants) { $0.writeWithWarnings(to: &$1, at: now) } }
+            if withOthers { line.objects("connections", grants) { $0.writeWithWarnings(to: &$1, at: now) } }
         }
     }
 
@@ -250,8 +219,7 @@ struct AdministrationHandler: Sendable {
         case .keptEnded: throw ServiceError.keptEnded
         case .refused: throw ServiceError.userWasDeleted
         case .accountConnected(let connection):
-            let isCovered = service.connections.covers(connection.description)
-            throw ServiceError.accountConnected(isCovered ? connection : nil)
+            throw ServiceError.accountConnected(service.covers(connection) ? connection : nil)
         case .stored: result = "added"
         case .kept: result = "kept"
         case .replaced, nil: result = "replaced"

@@ -58,7 +58,7 @@ struct GrantPageRequest: Sendable {
         at now: Timestamp
     ) async throws -> (grants: [Grant], next: String?) {
         switch service.users {
-        case .everything: return try await page(of: store, at: now) { service.mayManage($0) }
+        case .everything: return try await page(of: store, at: now) { service.covers($0.connection) }
         case .present: return ([], nil)
         case .only(let users):
             // Read by name, and continued by the place in this list: one in the whole store would show that others have
@@ -69,7 +69,7 @@ struct GrantPageRequest: Sendable {
             var grants: [Grant] = []
             for user in rest.prefix(limit) {
                 grants += try await store.grants(ofUser: user).filter {
-                    filter.matches($0, at: now) && service.mayManage($0)
+                    filter.matches($0, at: now) && service.covers($0.connection)
                 }
             }
             return (grants, rest.count > limit ? String(first + limit) : nil)

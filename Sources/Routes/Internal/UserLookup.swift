@@ -59,7 +59,7 @@ struct UserLookup: Sendable {
         if let id = GrantID(text) { grant = try await store.grant(id) }
         if service.users == .everything, service.connections == .everything { return grant }
         // An operator must not learn which grants of others there are.
-        guard let grant, service.users.covers(grant.userID), service.mayManage(grant) else {
+        guard let grant, service.users.covers(grant.userID), service.covers(grant.connection) else {
             throw ServiceError.foreignUser
         }
         return grant
@@ -73,13 +73,13 @@ struct UserLookup: Sendable {
         if mayLookUp {
             let connections = try await store.grants(ofUser: user)
                 .filter { named.connection == nil || $0.connection == named.connection }
-                .filter { service.mayManage($0) }
+                .filter { service.covers($0.connection) }
             if !connections.isEmpty { return connections }
         }
         var seen: [Grant] = []
         if user.contains("@"), named.connection == nil {
             seen = try await store.grants(ofEmail: user, atMost: Self.pageSize)
-                .filter { service.users.covers($0.userID) && service.mayManage($0) }
+                .filter { service.users.covers($0.userID) && service.covers($0.connection) }
         }
         if seen.isEmpty, !mayLookUp { throw ServiceError.foreignUser }
         return seen

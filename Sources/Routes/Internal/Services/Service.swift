@@ -41,14 +41,14 @@ package struct Service: Hashable, Sendable {
 }
 
 extension Service {
-    /// `true` if the entry's connections include that of a grant of one of its users.
-    func mayManage(_ grant: Grant) -> Bool { connections.covers(grant.connection.description) }
+    /// `true` if the entry is for this connection of its users.
+    func covers(_ connection: ConnectionID) -> Bool { connections.covers(connection.description) }
 
     /// Without a `connection` it is about any of the user's.
     package func mayHaveTokens(ofUser userID: String, connection: ConnectionID? = nil) -> Bool {
         guard scopes != .nothing, users.covers(userID) else { return false }
         guard let connection else { return true }
-        return connections.covers(connection.description)
+        return covers(connection)
     }
 
     /// Returns the reason why the service cannot have a token of a user for some scopes, or `nil` if it can.
@@ -69,7 +69,7 @@ extension Service {
         } else if !users.covers(userID) {
             return .forbiddenUser
         }
-        guard connections.covers(demands.connection.description) else { return .forbiddenConnection }
+        guard covers(demands.connection) else { return .forbiddenConnection }
         if scopes == .everything { return nil }
         if requested.isEmpty { return .unnamedScopes }
         return requested.allSatisfy { scopes.covers($0.canonical) } ? nil : .forbiddenScopes
