@@ -9,6 +9,12 @@ struct ConnectionActions: Sendable {
     /// A user without a grant who disconnects again within this time repeats a request.
     static let repetitionTime: Duration = .seconds(60)
 
+    /// A Google account, and the grant that has its tokens.
+    struct ConnectedAccount: Sendable {
+        let identity: GoogleIdentity
+        let grant: CodeExchanges.ConnectedGrant
+    }
+
     let dependencies: AppRoutes.Dependencies
 
     // MARK: Connecting
@@ -18,19 +24,18 @@ struct ConnectionActions: Sendable {
         _ tokens: IncomingGoogleTokens,
         of caller: AuthenticatedCaller,
         requestID: String
-    ) async throws -> (identity: GoogleIdentity, connected: CodeExchanges.ConnectedGrant) {
+    ) async throws -> ConnectedAccount {
         // Without a client the code is refused before Google is asked.
         if tokens.serverAuthCode != nil { _ = try dependencies.configuredExchanges }
         let identity = try await GoogleTokenCheck(dependencies: dependencies).identity(of: tokens.accessToken)
-        let connected = try await store(tokens, of: identity, caller: caller, requestID: requestID)
+        let grant = try await store(tokens, of: identity, caller: caller, requestID: requestID)
         dependencies.log.diagnostics.info(
             "connected",
             [
-                "request": requestID, "grant": connected.grant.description,
-                "account_switch": "\(connected.relation.isSwitch)",
+                "request": requestID, "grant": grant.id.description, "account_switch": "\(grant.relation.isSwitch)",
             ]
         )
-        return (identity, connected)
+        return ConnectedAccount(identity: identity, grant: grant)
     }
 
     private func store(
@@ -55,7 +60,7 @@ struct ConnectionActions: Sendable {
         let connected = try await connector.store()
         return CodeExchanges.ConnectedGrant(
             relation: connected.relation,
-            grant: connected.grant.id,
+            id: connected.grant.id,
             scope: connected.grant.scope
         )
     }

@@ -40,9 +40,9 @@ struct ConnectionRoutes: Sendable {
     private func connect(_ request: ServerRequest) async throws -> ServerResponse {
         let caller = try await callers.caller(of: request)
         let tokens = try IncomingGoogleTokens(request, namesConnection: true)
-        let (_, connected) = try await actions.connect(tokens, of: caller, requestID: request.id)
+        let connected = try await actions.connect(tokens, of: caller, requestID: request.id).grant
         // The user can be deleted already.
-        guard let grant = try await dependencies.store.grant(connected.grant) else { throw AppError.deletedUser }
+        guard let grant = try await dependencies.store.grant(connected.id) else { throw AppError.deletedUser }
         return .success("The Google account is connected", status: 201) { data in
             data.object("connection") { $0.writeConnectionWithID(of: grant) }
             data.field("account_switch", connected.relation.isSwitch)

@@ -1,24 +1,8 @@
 internal import Base
-internal import HTTPServer
 internal import Storage
 
-extension ServerResponse {
-    /// Returns a success as PayPulse's app reads it: a message for people, the status, and data.
-    static func success(
-        _ message: String,
-        status: Int = 200,
-        data: (inout JSONLine) -> Void = { _ in }
-    ) -> ServerResponse {
-        .object(status: status) { line in
-            line.field("message", message)
-            line.field("code", status)
-            line.object("data", data)
-        }
-    }
-}
-
 extension JSONLine {
-    /// Adds what the app learns of a connection.
+    /// Adds what the app learns of a connection, without its id.
     mutating func writeConnection(of grant: Grant) {
         field("state", grant.state.rawValue)
         fieldOrNull("reason", grant.reason == .none ? nil : grant.reason.rawValue)

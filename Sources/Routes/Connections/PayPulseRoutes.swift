@@ -45,18 +45,15 @@ struct PayPulseRoutes: Sendable {
 
     private func connect(_ request: ServerRequest) async throws -> ServerResponse {
         let caller = try await callers.caller(of: request)
-        let (identity, connected) = try await actions.connect(
-            try IncomingGoogleTokens(request),
-            of: caller,
-            requestID: request.id
-        )
-        let relation = connected.relation
+        let tokens = try IncomingGoogleTokens(request)
+        let account = try await actions.connect(tokens, of: caller, requestID: request.id)
+        let (grant, relation) = (account.grant, account.grant.relation)
         return .success("Gmail OAuth tokens stored successfully!", status: 201) { data in
-            data.field("google_email", identity.email)
-            data.field("scope", connected.scope)
+            data.field("google_email", account.identity.email)
+            data.field("scope", grant.scope)
             data.field("account_switch", relation.isSwitch)
             data.field("message", relation.payPulseMessage)
-            if let lacksRefreshToken = connected.lacksRefreshToken {
+            if let lacksRefreshToken = grant.lacksRefreshToken {
                 data.field("refresh_token_missing", lacksRefreshToken)
             }
         }

@@ -199,7 +199,7 @@ struct CodeConnector: Sendable {
     ) -> CodeExchanges.ConnectedGrant {
         CodeExchanges.ConnectedGrant(
             relation: connected.relation,
-            grant: connected.grant.id,
+            id: connected.grant.id,
             scope: connected.grant.scope,
             lacksRefreshToken: exchanged.refreshToken == nil && !connected.hasWorkingRefreshToken
         )

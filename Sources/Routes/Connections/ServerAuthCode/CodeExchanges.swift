@@ -37,7 +37,7 @@ package final class CodeExchanges: Sendable {
     /// What the response says about a stored grant, without its tokens: it is remembered.
     struct ConnectedGrant: Sendable {
         let relation: ConnectionRules.Relation
-        let grant: GrantID
+        let id: GrantID
         let scope: String
         /// `nil` without a code.
         var lacksRefreshToken: Bool?
