@@ -25,15 +25,15 @@ struct AccountConnector: Sendable {
 
     /// A decision, and what it was made about.
     private struct Basis {
-        let place: ConnectionTarget.Resolution
+        let resolved: ResolvedConnection
         /// The request's target, or the connection that turned out to have the account.
         let target: ConnectionTarget
-        /// The name of the connection if there is none yet.
+        /// The id of the connection if there is none yet.
         let newConnection: ConnectionID
         let decision: ConnectionRules.Decision
         let lookup: ConnectionRules.OwnerLookup
 
-        var stored: Grant? { place.stored }
+        var stored: Grant? { resolved.stored }
     }
 
     let dependencies: AppRoutes.Dependencies
@@ -78,14 +78,14 @@ struct AccountConnector: Sendable {
             } else {
                 target = try await knownTarget(among: grants)
             }
-            let place = try resolve(target, among: grants)
-            let stored = place.stored
+            let resolved = try resolve(target, among: grants)
+            let stored = resolved.stored
             if let decision = ConnectionRules.decide(stored: stored, lookup: lookup, incoming: identity.owner) {
                 try checkMaySwitch(decision.relation)
                 return Basis(
-                    place: place,
+                    resolved: resolved,
                     target: target,
-                    newConnection: place.missingName ?? .random(from: dependencies.random),
+                    newConnection: resolved.missingID ?? .random(from: dependencies.random),
                     decision: decision,
                     lookup: lookup
                 )
@@ -123,9 +123,8 @@ struct AccountConnector: Sendable {
     private func resolve(
         _ target: ConnectionTarget,
         among grants: [Grant]
-    ) throws(AppError) -> ConnectionTarget.Resolution {
+    ) throws(AppError) -> ResolvedConnection {
         do throws(ConnectionTargetError) {
-            let target = target.refusingSwitch(tokens.refusesSwitch)
             return try target.resolve(among: grants, account: identity.owner, limit: dependencies.connectionsPerUser)
         } catch {
             // Also after a code was spent: then it is an end like any other, and not a failure of the store.
@@ -135,12 +134,9 @@ struct AccountConnector: Sendable {
 
     /// Throws if the connection must stay with its account: the app names it, or wants no switch.
     private func checkMaySwitch(_ relation: ConnectionRules.Relation) throws(AppError) {
-        guard case .switched(let from, let to) = relation else { return }
-        switch tokens.target {
-        case .named: throw .accountMismatch(expected: from, found: to)
-        case .standard where tokens.refusesSwitch: throw .accountSwitch(from: from, to: to)
-        case .standard, .new: return
-        }
+        guard tokens.target.keepsAccount, case .switched(let from, let to) = relation else { return }
+        if case .default = tokens.target { throw .accountSwitch(from: from, to: to) }
+        throw .accountMismatch(expected: from, found: to)
     }
 
     /// Asks Google for the owner of the stored grant: a refresh, then userinfo. The grant can be gone by then.
@@ -260,9 +256,9 @@ struct AccountConnector: Sendable {
         let uncheckedToken = exchanged == nil ? tokens.accessToken : nil
         return try await dependencies.store.transact { transaction in
             if let uncheckedToken { try transaction.refuse(uncheckedToken, issuedTo: identity.owner, at: now) }
-            let place = try resolve(basis.target, among: try transaction.grants(ofUser: caller.userID))
-            guard Self.isExpected(place, by: reconnection, on: basis) else { return nil }
-            let stored = place.stored
+            let resolved = try resolve(basis.target, among: try transaction.grants(ofUser: caller.userID))
+            guard Self.isExpected(resolved, by: reconnection, on: basis) else { return nil }
+            let stored = resolved.stored
             if let newer = try exchanged?.newerConnection(than: stored, in: transaction) {
                 return GrantChange(grant: newer, events: [])
             }
@@ -288,12 +284,12 @@ struct AccountConnector: Sendable {
 
     /// `true` if the decision still holds for what is stored.
     private static func isExpected(
-        _ place: ConnectionTarget.Resolution,
+        _ resolved: ResolvedConnection,
         by reconnection: Reconnection?,
         on basis: Basis
     ) -> Bool {
-        switch (reconnection, place) {
-        case (nil, .missing(let name)): name == basis.place.missingName
+        switch (reconnection, resolved) {
+        case (nil, .missing(let id)): id == basis.resolved.missingID
         case (let reconnection?, .stored(let stored)): reconnection.isBased(on: stored)
         case (nil, .stored), (_?, .missing): false
         }

@@ -20,9 +20,7 @@ struct IncomingGoogleTokens: Sendable {
     var lifetime: Duration?
     var scope: String?
     /// The connection that the tokens are for.
-    var target = ConnectionTarget.standard
-    /// `true` if the default connection must not switch to another account.
-    var refusesSwitch = false
+    var target = ConnectionTarget.default(maySwitch: true)
 
     /// The lifetime of Google's access tokens, for a token of unknown lifetime.
     private static let usualLifetime: Duration = .seconds(3600)
@@ -51,21 +49,21 @@ struct IncomingGoogleTokens: Sendable {
         // A malformed token is refused without asking Google.
         guard Token.isWellFormed(accessToken) else { throw .refusedByGoogle }
         self.accessToken = Secret(accessToken)
-        if namesConnection { try readConnection(in: body) }
+        if namesConnection { target = try Self.target(in: body) }
     }
 
-    private mutating func readConnection(in body: RequestBody) throws(AppError) {
-        if let text = try body.text("connection") {
-            guard let target = ConnectionTarget(text) else {
-                throw .invalidField("connection", mustBe: "new, or the id of a connection")
-            }
-            self.target = target
-        }
+    private static func target(in body: RequestBody) throws(AppError) -> ConnectionTarget {
+        let connection = try body.text("connection") ?? ""
+        let refusesSwitch: Bool
         switch try body.text("on_switch") {
-        case nil, "switch": break
+        case nil, "switch": refusesSwitch = false
         case "refuse": refusesSwitch = true
         default: throw .invalidField("on_switch", mustBe: "switch or refuse")
         }
+        guard let target = ConnectionTarget(connection, refusesSwitch: refusesSwitch) else {
+            throw .invalidField("connection", mustBe: "new, or the id of a connection")
+        }
+        return target
     }
 
     /// The end of the access token. What Google says comes before what the app says.

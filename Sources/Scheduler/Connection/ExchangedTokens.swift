@@ -10,8 +10,6 @@ package struct ExchangedTokens: Sendable {
     package let userID: String
     /// The connection that the tokens are for.
     package let target: ConnectionTarget
-    /// `true` if the connection must not switch to another account.
-    package let refusesSwitch: Bool
     /// The client that exchanged it, to which the refresh token belongs.
     package let clientID: String
     package let owner: Grant.Owner
@@ -31,7 +29,6 @@ package struct ExchangedTokens: Sendable {
     package init(
         userID: String,
         target: ConnectionTarget,
-        refusesSwitch: Bool = false,
         clientID: String,
         owner: Grant.Owner,
         scope: String?,
@@ -44,7 +41,6 @@ package struct ExchangedTokens: Sendable {
     ) {
         self.userID = userID
         self.target = target
-        self.refusesSwitch = refusesSwitch
         self.clientID = clientID
         self.owner = owner
         self.scope = scope
@@ -112,7 +108,7 @@ extension ExchangedTokens {
         line.field("exchanged", Self.version)
         line.field("user", userID)
         line.field("connection", target.text)
-        if refusesSwitch { line.field("refuses_switch", true) }
+        if target == .default(maySwitch: false) { line.field("refuses_switch", true) }
         line.field("client", clientID)
         if let id = owner.googleUserID { line.field("google_user_id", id) }
         if let email = owner.email { line.field("email", email) }
@@ -144,15 +140,12 @@ extension ExchangedTokens {
             let accessTokenExpiresAt = object["access_expires_at"]?.timestamp,
             let receivedAt = object["received_at"]?.timestamp
         else { return nil }
-        var target = ConnectionTarget.standard
-        if let connection = object["connection"] {
-            guard let text = connection.string, let named = ConnectionTarget(text) else { return nil }
-            target = named
-        }
+        guard let connection = (object["connection"] ?? .string("")).string,
+            let target = ConnectionTarget(connection, refusesSwitch: object["refuses_switch"] == .bool(true))
+        else { return nil }
         self.init(
             userID: userID,
             target: target,
-            refusesSwitch: object["refuses_switch"] == .bool(true),
             clientID: clientID,
             owner: Grant.Owner(
                 googleUserID: object["google_user_id"]?.string,
@@ -192,14 +185,6 @@ extension ResultRecovery {
 }
 
 extension ExchangedTokens {
-    private var staysWithItsAccount: Bool {
-        switch target {
-        case .standard: refusesSwitch
-        case .new: false
-        case .named: true
-        }
-    }
-
     /// Stores the tokens of a former process as a grant of their user.
     ///
     /// Returns `false` if they no longer count: the user was deleted, or has connected or disconnected the account since.
@@ -216,14 +201,15 @@ extension ExchangedTokens {
         var connection = newConnection
         let grants = try transaction.grants(ofUser: userID)
         do throws(ConnectionTargetError) {
-            switch try target.refusingSwitch(refusesSwitch).resolve(among: grants, account: owner, limit: .max) {
+            // The code is spent: more connections than the limit are better than a lost refresh token.
+            switch try target.resolve(among: grants, account: owner, limit: .max) {
             case .stored(let grant): stored = grant
-            case .missing(let name): connection = name ?? newConnection
+            case .missing(let id): connection = id ?? newConnection
             }
         } catch {
             return false
         }
-        if staysWithItsAccount, let stored, stored.owner.isOtherAccount(than: owner) { return false }
+        if target.keepsAccount, let stored, stored.owner.isOtherAccount(than: owner) { return false }
         if try newerConnection(than: stored, in: transaction) != nil { return false }
         let id = stored?.id ?? newID
         let incoming = try sealed(for: id, with: vault)

@@ -59,27 +59,3 @@ extension StoreTransaction {
         return events
     }
 }
-
-/// The name of a grant that does not exist yet.
-package struct NewConnection: Sendable {
-    package let id: GrantID
-    let userID: String
-    let connection: ConnectionID
-
-    package init(id: GrantID, userID: String, connection: ConnectionID) {
-        self.id = id
-        self.userID = userID
-        self.connection = connection
-    }
-}
-
-/// A grant with new tokens, and what its history and those of the user's other connections gain.
-package struct GrantChange: Sendable {
-    package let grant: Grant
-    package let events: [GrantEvent]
-
-    package init(grant: Grant, events: [GrantEvent]) {
-        self.grant = grant
-        self.events = events
-    }
-}

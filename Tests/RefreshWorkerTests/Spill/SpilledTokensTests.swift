@@ -9,10 +9,17 @@ import Testing
 
 @Suite("Tokens of codes in a spill file", .timeLimit(.minutes(10)))
 struct SpilledTokensTests {
-    private func tokens(of user: String, _ name: String, at now: Timestamp) -> ExchangedTokens {
+    private static let work = ConnectionID("work") ?? .default
+
+    private func tokens(
+        of user: String,
+        _ name: String,
+        for target: ConnectionTarget = .default(maySwitch: true),
+        at now: Timestamp
+    ) -> ExchangedTokens {
         ExchangedTokens(
             userID: user,
-            target: .standard,
+            target: target,
             clientID: "1-server",
             owner: Grant.Owner(googleUserID: "g-1", email: "jane@gmail.com", name: "Jane \"J\"", emailIsVerified: true),
             scope: "openid gmail",
@@ -39,6 +46,25 @@ struct SpilledTokensTests {
         _ = try await context.run(["status", "--json"])
     }
 
+    /// Stores a connection that has this account.
+    private func connect(
+        _ connection: ConnectionID,
+        account: String,
+        at now: Timestamp,
+        _ fixture: OperatorFixture,
+        _ vault: TokenVault
+    ) async throws {
+        let store = try fixture.openStore()
+        let id = GrantID(rawValue: connection.isDefault ? 7 : 8)
+        let new = NewConnection(id: id, userID: "42", connection: connection)
+        var incoming = IncomingTokens(clientID: "1-server", owner: Grant.Owner(googleUserID: account))
+        incoming.refreshToken = try vault.seal(refreshToken: Secret("1//\(connection)"), for: id)
+        _ = try await store.transact { [incoming] in
+            try $0.connect(incoming, as: new, changing: nil, by: nil, at: now)
+        }
+        await store.close()
+    }
+
     private func grant(of user: String, _ fixture: OperatorFixture) async throws -> Grant? {
         let store = try fixture.openStore()
         let grant = try await store.grant(ofUser: user)
@@ -46,11 +72,15 @@ struct SpilledTokensTests {
         return grant
     }
 
-    @Test("keep every value")
-    func roundTrip() async throws {
+    @Test(
+        "keep every value",
+        arguments: [.default(maySwitch: true), .default(maySwitch: false), .new, .named(work)] as [ConnectionTarget]
+    )
+    func roundTrip(target: ConnectionTarget) async throws {
         try await with { fixture, _, vault in
-            let saved = tokens(of: "42", "jane", at: fixture.time.now)
+            let saved = tokens(of: "42", "jane", for: target, at: fixture.time.now)
             let read = try #require(try ExchangedTokens.open(try saved.spilled(with: vault), with: vault))
+            #expect(read.target == target)
             #expect(read.userID == "42" && read.clientID == "1-server" && read.owner == saved.owner)
             #expect(read.scope == "openid gmail" && read.isExchanged)
             #expect(read.accessToken == saved.accessToken && read.refreshToken == saved.refreshToken)
@@ -145,8 +175,7 @@ struct SpilledTokensTests {
             let now = fixture.time.now
             let store = try fixture.openStore()
             let owner = Grant.Owner(googleUserID: "g-1", email: "jane@gmail.com")
-            let work = ConnectionID("work") ?? .default
-            let new = NewConnection(id: GrantID(rawValue: 7), userID: "42", connection: work)
+            let new = NewConnection(id: GrantID(rawValue: 7), userID: "42", connection: Self.work)
             var incoming = IncomingTokens(clientID: "1-server", owner: owner)
             incoming.refreshToken = try vault.seal(refreshToken: Secret("1//work"), for: new.id)
             _ = try await store.transact { [incoming] in
@@ -157,9 +186,44 @@ struct SpilledTokensTests {
             let isDropped = seconds > 0
             #expect((try await grant(of: "42", fixture) == nil) == isDropped)
             let after = try fixture.openStore()
-            let other = try await after.grant(ofUser: "42", connection: work)
+            let other = try await after.grant(ofUser: "42", connection: Self.work)
             await after.close()
             #expect(other?.reason == (isDropped ? GrantReason.none : .accountMoved))
+        }
+    }
+
+    @Test(
+        "go to the connection that they are for, and to none that has another account",
+        arguments: [
+            // The account of the tokens is g-1. The default connection has g-2 and the other one g-3, or none.
+            (.default(maySwitch: true), "g-3", ["default 1//jane", "work 1//work"]),
+            (.default(maySwitch: false), "g-3", ["default 1//default", "work 1//work"]),
+            (.named(.default), "g-3", ["default 1//default", "work 1//work"]),
+            (.named(work), "g-3", ["default 1//default", "work 1//work"]),
+            (.named(work), "g-1", ["default 1//default", "work 1//jane"]),
+            (.named(work), nil, ["default 1//default"]),
+            (.new, "g-1", ["default 1//default", "work 1//jane"]),
+            (.new, nil, ["default 1//default", "new 1//jane"]),
+        ] as [(ConnectionTarget, String?, [String])]
+    )
+    func targets(target: ConnectionTarget, otherAccount: String?, expected: [String]) async throws {
+        try await with { fixture, context, vault in
+            let now = fixture.time.now
+            try await connect(.default, account: "g-2", at: now - .seconds(60), fixture, vault)
+            if let otherAccount {
+                try await connect(Self.work, account: otherAccount, at: now - .seconds(60), fixture, vault)
+            }
+            try await spill([tokens(of: "42", "jane", for: target, at: now)], context, vault)
+            let store = try fixture.openStore()
+            let grants = try await store.grants(ofUser: "42")
+            await store.close()
+            let stored = try grants.map { grant in
+                let isKnown = grant.connection.isDefault || grant.connection == Self.work
+                let token = try vault.openRefreshToken(of: grant)?.reveal() ?? "-"
+                return "\(isKnown ? grant.connection.description : "new") \(token)"
+            }
+            #expect(stored == expected)
+            #expect(try fixture.names.filter { $0.contains("unsaved") || $0.contains("set-aside") } == [])
         }
     }
 

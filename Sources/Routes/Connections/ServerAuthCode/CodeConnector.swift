@@ -105,7 +105,6 @@ struct CodeConnector: Sendable {
         var exchanged = ExchangedTokens(
             userID: caller.userID,
             target: tokens.target,
-            refusesSwitch: tokens.refusesSwitch,
             clientID: client.id,
             owner: identity.owner,
             scope: tokens.grantedScope(identity),
