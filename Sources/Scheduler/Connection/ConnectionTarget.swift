@@ -88,6 +88,7 @@ package enum ConnectionTarget: Hashable, Sendable {
         // A connection of another account is refused as such.
         if grant.owner.isOtherAccount(than: account) { return .stored(grant) }
         if let holder { throw .accountIsConnected(holder.connection) }
+        try checkLimit(limit, ofReviving: grant, among: grants)
         return .stored(grant)
     }
 
@@ -96,12 +97,30 @@ package enum ConnectionTarget: Hashable, Sendable {
         account: Grant.Owner,
         limit: Int
     ) throws(ConnectionTargetError) -> ResolvedConnection {
-        if let grant = grants.first(where: { $0.isConnection(of: account) }) { return .stored(grant) }
+        if let grant = grants.first(where: { $0.isConnection(of: account) }) {
+            try checkLimit(limit, ofReviving: grant, among: grants)
+            return .stored(grant)
+        }
         guard grants.contains(where: { $0.connection.isDefault }) else { return .missing(.default) }
-        guard grants.count(where: \.countsAgainstLimit) < limit else { throw .tooManyConnections(limit: limit) }
+        try checkLimit(limit, among: grants)
         let rows = max(limit, maximumRows)
         guard grants.count < rows else { throw .tooManyConnections(limit: rows) }
         return .missing(nil)
+    }
+
+    /// Throws if an ended connection would be one more than the limit allows once it is connected again. The default
+    /// one never is: apps that know no other connection know no such refusal.
+    private static func checkLimit(
+        _ limit: Int,
+        ofReviving grant: Grant,
+        among grants: [Grant]
+    ) throws(ConnectionTargetError) {
+        if grant.connection.isDefault || grant.countsAgainstLimit { return }
+        try checkLimit(limit, among: grants)
+    }
+
+    private static func checkLimit(_ limit: Int, among grants: [Grant]) throws(ConnectionTargetError) {
+        guard grants.count(where: \.countsAgainstLimit) < limit else { throw .tooManyConnections(limit: limit) }
     }
 }
 

@@ -104,28 +104,37 @@ struct ConnectionRoutesTests {
         #expect(try await grants().map(\.owner.googleUserID) == ["g-1"])
     }
 
-    @Test("more than a user can have are refused, and one that the user has ended does not count")
+    @Test("more than a user can have are refused, and one that the user has ended counts once it is connected again")
     func tooMany() async throws {
         let limited = try AccountFixture(connectionsPerUser: 2)
         for number in 1...4 {
             limited.google.setAccount("ya29.\(number)", .init(id: "g-\(number)", email: "\(number)@gmail.com"))
         }
-        func add(_ number: Int) async throws -> ParsedResponse {
-            try await limited.send(
+        func add(_ number: Int, as connection: String = "new") async throws -> ParsedResponse {
+            let tokens = #""access_token":"ya29.\#(number)","refresh_token":"1//\#(number)""#
+            return try await limited.send(
                 "POST",
                 "/v1/connections/google",
                 token: limited.token(ofUser: "42"),
-                json: #"{"access_token":"ya29.\#(number)","refresh_token":"1//\#(number)","connection":"new"}"#
+                json: #"{\#(tokens),"connection":"\#(connection)"}"#
             )
+        }
+        func disconnect(_ connection: String) async throws {
+            let path = "/v1/connections/\(connection)"
+            #expect(try await limited.send("DELETE", path, token: limited.token(ofUser: "42")).status == 200)
         }
         _ = try await add(1)
         let second = try newID(try await add(2))
         #expect(try await add(3).statusAndCode == "409 TOO_MANY_CONNECTIONS")
         #expect(try await add(2).status == 201, "it exists")
-        let path = "/v1/connections/\(second)"
-        _ = try await limited.send("DELETE", path, token: limited.token(ofUser: "42"))
-        #expect(try await add(3).status == 201)
+        try await disconnect(second)
+        let third = try newID(try await add(3))
         #expect(try await add(4).statusAndCode == "409 TOO_MANY_CONNECTIONS")
+        #expect(try await add(2, as: second).statusAndCode == "409 TOO_MANY_CONNECTIONS")
+        #expect(try await add(2).statusAndCode == "409 TOO_MANY_CONNECTIONS")
+        try await disconnect(third)
+        #expect(try newID(try await add(2, as: second)) == second)
+        #expect(try await add(3, as: third).statusAndCode == "409 TOO_MANY_CONNECTIONS")
     }
 
     // MARK: This account or nothing

@@ -64,6 +64,18 @@ struct ConnectionTargetTests {
         #expect(resolve(.new, among: grants, limit: 2) == (counts ? "tooManyConnections(limit: 2)" : "new"))
     }
 
+    @Test("counts one that the user has ended when it is connected again")
+    func revived() throws {
+        let others = [try grant(1, .default), try grant(3, nil)]
+        let ended = others + [try grant(2, Self.work, account: "g-1", reason: .userRequest)]
+        let refused = others + [try grant(2, Self.work, account: "g-1", reason: .invalidGrant)]
+        for target in [ConnectionTarget.new, .named(Self.work)] {
+            #expect(resolve(target, among: ended, limit: 2) == "tooManyConnections(limit: 2)")
+            #expect(resolve(target, among: ended, limit: 3) == "work")
+            #expect(resolve(target, among: refused, limit: 2) == "work", "it counts already")
+        }
+    }
+
     @Test("is never refused for the default connection, which old apps know alone")
     func endedDefault() throws {
         let grants = [try grant(1, .default, account: "g-1", reason: .userRequest), try grant(2, Self.work)]
