@@ -30,7 +30,12 @@ struct CodeConnector: Sendable {
 
     /// Connects the grant, or returns what the first request with the same code led to.
     func connect() async throws -> CodeExchanges.ConnectedGrant {
-        try await exchanges.connectedGrant(by: key, ofUser: caller.userID, account: identity.googleUserID) {
+        try await exchanges.connectedGrant(
+            by: key,
+            ofUser: caller.userID,
+            account: identity.googleUserID,
+            target: tokens.target
+        ) {
             await exchange()
         }
     }

@@ -16,6 +16,8 @@ struct CodeExchangeState {
         let userID: String
         /// The account of the access token that came with the code.
         let account: String
+        /// The connection that the code was for.
+        let target: ConnectionTarget
         let outcome: Task<CodeExchanges.Outcome, Never>
         /// The tokens from Google's response until they are stored.
         var tokens: ExchangedTokens?
@@ -59,12 +61,15 @@ struct CodeExchangeState {
         _ key: CodeKey,
         ofUser userID: String,
         account: String,
+        target: ConnectionTarget,
         at now: BootInstant
     ) throws(AppError) -> Task<CodeExchanges.Outcome, Never>? {
         entries = entries.filter { $0.value.isRemembered(at: now) }
         guard let entry = entries[key] else { return nil }
         // Another user's code is a stolen one, or belongs to someone who shares the phone.
         guard entry.userID == userID else { throw .refusedCode }
+        // For another connection the code is spent, and the first response would name the wrong one.
+        guard entry.target == target else { throw .refusedCode }
         guard entry.account == account else { throw .codeOfOtherAccount }
         return entry.outcome
     }

@@ -74,9 +74,10 @@ package final class CodeExchanges: Sendable {
         by key: CodeKey,
         ofUser userID: String,
         account: String,
+        target: ConnectionTarget,
         exchange: @escaping @Sendable () async -> Outcome
     ) async throws -> ConnectedGrant {
-        let outcome = try begin(key, ofUser: userID, account: account, exchange: exchange)
+        let outcome = try begin(key, ofUser: userID, account: account, target: target, exchange: exchange)
         guard await waitForEnd(of: key) else { throw AppError.stillConnecting }
         switch await outcome.value {
         case .stored(let connected): return connected
@@ -89,18 +90,24 @@ package final class CodeExchanges: Sendable {
         _ key: CodeKey,
         ofUser userID: String,
         account: String,
+        target: ConnectionTarget,
         exchange: @escaping @Sendable () async -> Outcome
     ) throws(AppError) -> Task<Outcome, Never> {
         let now = time.sinceBoot
         return try state.withLock { (state) throws(AppError) -> Task<Outcome, Never> in
-            if let known = try state.known(key, ofUser: userID, account: account, at: now) { return known }
+            if let known = try state.known(key, ofUser: userID, account: account, target: target, at: now) {
+                return known
+            }
             try state.checkMayBegin()
             let outcome = Task {
                 let outcome = await exchange()
                 end(key, with: outcome)
                 return outcome
             }
-            state.begin(key, as: CodeExchangeState.Entry(userID: userID, account: account, outcome: outcome))
+            state.begin(
+                key,
+                as: CodeExchangeState.Entry(userID: userID, account: account, target: target, outcome: outcome)
+            )
             return outcome
         }
     }

@@ -88,6 +88,27 @@ struct CodeExchangesTests {
         #expect(fixture.codes.exchanged == ["4/0A"])
     }
 
+    @Test("the same code for another connection is spent, and gets no answer about the first one")
+    func repeatedForOtherConnection() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        func connect(_ connection: String) async throws -> ParsedResponse {
+            try await fixture.send(
+                "POST",
+                "/v1/connections/google",
+                token: fixture.token(ofUser: "42"),
+                json: #"{"access_token":"ya29.jane","server_auth_code":"4/0A"\#(connection)}"#
+            )
+        }
+        let first = try await connect(#","connection":"new""#)
+        #expect(first.status == 201)
+        for other in ["", #","on_switch":"refuse""#, #","connection":"default""#] {
+            #expect(try await connect(other).statusAndCode == "400 INVALID_CODE")
+        }
+        #expect(try await connect(#","connection":"new""#).text == first.text)
+        #expect(fixture.codes.exchanged == ["4/0A"])
+    }
+
     @Test("a limited number of exchanges is in progress, and the code of one more is not spent")
     func maximumInProgress() async throws {
         let fixture = try fixture()
