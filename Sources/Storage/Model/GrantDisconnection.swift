@@ -90,16 +90,21 @@ package struct GrantDisconnection: Hashable, Sendable {
     }
 
     /// Returns `true` if the revocation of a token that belongs to no stored grant would end one that does. `account`
-    /// is the owner of the token at Google.
+    /// is the owner of the token at Google, and `userID` the user who has brought it.
+    ///
+    /// A connection of that user whose account is unknown might be of this one: an import need not name the account.
     package static func isShared(
         _ token: Secret,
         ofAccount account: String,
+        broughtBy userID: String,
         clientID: String,
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws -> Bool {
         if try !transaction.grants(withRefreshTokenMark: TokenMarks(of: token).digest).isEmpty { return true }
-        return try transaction.grants(ofGoogleUser: account).contains { $0.isEnded(byRevocationFor: clientID, at: now) }
+        let unknown = try transaction.grants(ofUser: userID).filter { $0.owner.googleUserID?.isEmpty ?? true }
+        let grants = try transaction.grants(ofGoogleUser: account) + unknown
+        return grants.contains { $0.isEnded(byRevocationFor: clientID, at: now) }
     }
 
     private static func isShared(

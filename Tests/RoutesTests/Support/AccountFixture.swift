@@ -216,6 +216,7 @@ struct AccountFixture {
     /// Stores a grant as an import does.
     func importGrant(
         ofUser user: String = "42",
+        connection: ConnectionID = .default,
         owner: Grant.Owner = Grant.Owner(),
         refreshToken: String? = "1//imported",
         clientID: String = FakeGoogle.clientID
@@ -225,13 +226,25 @@ struct AccountFixture {
         if let refreshToken {
             incoming.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
         }
-        let (grant, _) = Grant.connected(id: id, userID: user, incoming: incoming, dueAt: time.now, at: time.now)
+        let (grant, _) = Grant.connected(
+            id: id,
+            userID: user,
+            connection: connection,
+            incoming: incoming,
+            dueAt: time.now,
+            at: time.now
+        )
         try await store.transact { try $0.insert(grant) }
     }
 
-    func change(ofUser user: String = "42", _ body: @escaping @Sendable (inout Grant) -> Void) async throws {
+    func change(
+        ofUser user: String = "42",
+        connection: ConnectionID = .default,
+        _ body: @escaping @Sendable (inout Grant) -> Void
+    ) async throws {
         try await store.transact { transaction in
-            guard var grant = try transaction.grant(ofUser: user) else { throw MissingResponse() }
+            let stored = try transaction.grant(ofUser: user, connection: connection)
+            guard var grant = stored else { throw MissingResponse() }
             body(&grant)
             try transaction.update(grant)
         }

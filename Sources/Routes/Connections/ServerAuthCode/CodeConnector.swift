@@ -215,6 +215,7 @@ struct CodeConnector: Sendable {
         UnstoredTokenRevocation(
             dependencies: dependencies,
             exchanges: exchanges,
+            userID: caller.userID,
             clientID: client.id,
             requestID: requestID
         )

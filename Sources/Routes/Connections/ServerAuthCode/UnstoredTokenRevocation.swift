@@ -12,6 +12,8 @@ struct UnstoredTokenRevocation: Sendable {
 
     let dependencies: AppRoutes.Dependencies
     let exchanges: CodeExchanges
+    /// The user who brought the code.
+    let userID: String
     let clientID: String
     /// The id of the request in the log.
     let requestID: String
@@ -48,10 +50,17 @@ struct UnstoredTokenRevocation: Sendable {
     private func settle(_ token: Secret, ofAccount account: String) async throws -> Bool {
         // Google ends every token of the account: also one that is not stored yet.
         if exchanges.holdsTokens(ofAccount: account) { return true }
-        let (clientID, store) = (clientID, dependencies.store)
+        let (userID, clientID, store) = (userID, clientID, dependencies.store)
         let askedAt = dependencies.time.now
         let isShared = try await store.transact {
-            try GrantDisconnection.isShared(token, ofAccount: account, clientID: clientID, in: $0, at: askedAt)
+            try GrantDisconnection.isShared(
+                token,
+                ofAccount: account,
+                broughtBy: userID,
+                clientID: clientID,
+                in: $0,
+                at: askedAt
+            )
         }
         if isShared { return true }
         guard case .done = await exchanges.endpoint.revoke(token, mayStillSend: { true }) else { return false }

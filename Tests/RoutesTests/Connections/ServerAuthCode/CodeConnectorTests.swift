@@ -220,6 +220,25 @@ struct CodeConnectorTests {
         #expect(fixture.codes.revoked == [])
     }
 
+    @Test("of another account is not revoked while that might end another connection of the user")
+    func unknownAccount() async throws {
+        let fixture = try fixture()
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//app")
+        let work = try #require(ConnectionID("work"))
+        try await fixture.importGrant(connection: work)
+        fixture.codes.grant("4/0A", ofAccount: .success("g-2"))
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "400 INVALID_CREDENTIALS")
+        await fixture.exchanges.waitUntilNothingIsInProgress()
+        #expect(fixture.codes.revoked == [])
+        // It has ended, so a revocation ends nothing.
+        let now = fixture.time.now
+        try await fixture.change(connection: work) { _ = $0.disconnectByEvent(reason: .tokensRevoked, at: now) }
+        fixture.codes.grant("4/0B", ofAccount: .success("g-2"))
+        #expect(try await fixture.connect("ya29.jane", code: "4/0B").statusAndCode == "400 INVALID_CREDENTIALS")
+        await fixture.exchanges.waitUntilNothingIsInProgress()
+        #expect(fixture.codes.revoked == ["1//server"])
+    }
+
     @Test("is not spent for a user who is deleted while Google is asked about the access token")
     func deletedMeanwhile() async throws {
         let fixture = try fixture()
