@@ -52,6 +52,34 @@ struct GrantLifeTests {
         }
     }
 
+    @Test("A reconnect moves the due time of a refresh token that it keeps earlier, and never later")
+    func reconnectedDueTime() throws {
+        func dueTime(of grant: Grant, replaced: Bool = false, dueAt: Timestamp) throws -> Timestamp? {
+            var grant = grant
+            let refreshToken = replaced ? try Sample.refreshToken("other") : nil
+            let accessToken = try Sample.accessToken("newer", obtainedAt: start)
+            _ = grant.reconnect(
+                IncomingTokens(clientID: "client", refreshToken: refreshToken, accessToken: accessToken),
+                replacesRefreshToken: replaced,
+                discardsStored: false,
+                dueAt: dueAt,
+                at: start
+            )
+            return grant.dueAt
+        }
+        // The server asked for a refresh by then.
+        let grant = try Sample.grant(1, dueAt: start + .seconds(60))
+        #expect(try dueTime(of: grant, dueAt: later) == start + .seconds(60))
+        #expect(try dueTime(of: grant, dueAt: start) == start)
+        #expect(try dueTime(of: grant, replaced: true, dueAt: later) == later)
+        var ended = grant
+        _ = ended.requireSignIn(reason: .invalidGrant, at: start)
+        #expect(try dueTime(of: ended, dueAt: later) == later)
+        var withoutRefreshToken = grant
+        withoutRefreshToken.refreshToken = nil
+        #expect(try dueTime(of: withoutRefreshToken, dueAt: later) == later)
+    }
+
     @Test(
         "A security event deletes the tokens at once and raises the generation",
         arguments: [GrantState.active, .retrying, .suspended, .reauthRequired]

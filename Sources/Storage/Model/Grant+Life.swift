@@ -41,7 +41,8 @@ extension Grant {
     ///
     /// With another refresh token the old one is dropped and the generation grows, so that a late answer to the old one
     /// is void. If the app brings no refresh token for the same account, the stored one and its generation stay, so a
-    /// refresh in flight still counts. Whichever access token expires later is kept.
+    /// refresh in flight still counts. Whichever access token expires later is kept. The due time does not move later
+    /// then: the server's `refresh_token_timeout` can be the reason for it, and only a refresh counts for that.
     mutating func reconnect(
         _ incoming: IncomingTokens,
         replacesRefreshToken: Bool,
@@ -49,7 +50,8 @@ extension Grant {
         dueAt: Timestamp?,
         at now: Timestamp
     ) -> [GrantEvent] {
-        let (former, formerOwner) = (state, owner)
+        let (former, formerOwner, formerDueAt) = (state, owner, self.dueAt)
+        let keepsRefreshToken = !discardsStored && !replacesRefreshToken && refreshToken != nil
         let newAccessToken = incoming.accessToken?.bounded(at: now)
         if discardsStored {
             owner = incoming.owner
@@ -84,6 +86,7 @@ extension Grant {
         endFailures()
         enter(.active, reason: .none, at: now)
         self.dueAt = mayBeRevoked ? now : dueAt
+        if keepsRefreshToken, let formerDueAt, let due = self.dueAt { self.dueAt = min(formerDueAt, due) }
         return [GrantEvent(of: self, kind: .connected, from: former, at: now)]
     }
 
