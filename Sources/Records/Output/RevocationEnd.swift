@@ -20,10 +20,11 @@ package enum RevocationEnd: String, Sendable {
         self = isShared ? .shared : grant.revocationAskedAt == nil ? .done : .pending
     }
 
-    /// Adds what the end of a user's grant says.
-    package func write(to line: inout JSONLine, ofUser user: String) {
+    /// Adds what the end of a user's connection says.
+    package func write(to line: inout JSONLine, ofUser user: String, connection: ConnectionID) {
         line.field("user_id", user)
         line.field("revocation", rawValue)
+        line.field("connection", connection.description)
     }
 }
 

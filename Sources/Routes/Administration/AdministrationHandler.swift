@@ -267,7 +267,7 @@ struct AdministrationHandler: Sendable {
         guard let ending else { throw ServiceError.noGrant }
         let end = ending.plannedEnd
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
-            end.write(to: &line, ofUser: target.user)
+            end.write(to: &line, ofUser: target.user, connection: target.connection)
         }
         return Change(response: response, grant: ending.grant)
     }
@@ -290,6 +290,7 @@ struct AdministrationHandler: Sendable {
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
             line.field("user_id", target.user)
             line.field("result", result.rawValue)
+            line.field("connection", target.connection.description)
         }
         return Change(response: response, grant: grant)
     }

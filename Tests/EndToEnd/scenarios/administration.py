@@ -118,7 +118,7 @@ def tries_again(fixture, accounts):
     # An hour away, as after a long outage.
     fixture.set_due(fixture.grants()["ada"]["due_at"] + 3_600_000, "ada")
     answer = manage(accounts, "POST", "/v1/grants/ada/retry").expect(200).json
-    assert answer == {"user_id": "ada", "result": "due"}, "the grant is due"
+    assert answer == {"user_id": "ada", "result": "due", "connection": "default"}, "the grant is due"
     wait_for(lambda: fixture.grants()["ada"]["state"] == "active", 60, "the grant is refreshed long before")
 
 
@@ -128,7 +128,9 @@ def ends(fixture, accounts):
     record = import_line(before, user_id="eve")
     manage(accounts, "PUT", "/v1/grants/eve", record).expect(201)
     answer = manage(accounts, "DELETE", "/v1/grants/eve").expect(200).json
-    assert answer == {"user_id": "eve", "revocation": "pending"}, "the answer does not wait for Google"
+    assert answer == {"user_id": "eve", "revocation": "pending", "connection": "default"}, (
+        "the answer does not wait for Google"
+    )
 
     def is_alive():
         grants = fixture.sandbox.call("/control/grants")

@@ -339,12 +339,23 @@ struct AdministrationHandlerTests {
 
     // MARK: Ending
 
+    @Test("tries and ends the connection that is named, and says which one it was")
+    func namedConnection() async throws {
+        let work = try #require(ConnectionID("work"))
+        try await fixture.add(user: "u-1")
+        try await fixture.add(user: "u-1", connection: work)
+        let query: [ServerRequest.Field] = [("connection", "work")]
+        #expect(try await send("POST", "/v1/grants/u-1/retry", query)["connection"] == .string("work"))
+        #expect(try await send("DELETE", "/v1/grants/u-1", query)["connection"] == .string("work"))
+        #expect(try await fixture.store.grants(ofUser: "u-1").map(\.reason) == [.none, .userRequest])
+    }
+
     @Test("disconnects a grant, which the engine revokes at Google")
     func disconnect() async throws {
         try await fixture.add(user: "u-1")
         let response = try await send("DELETE", "/v1/grants/u-1")
         #expect(response.status == 200)
-        #expect(response.text == #"{"user_id":"u-1","revocation":"pending"}"#)
+        #expect(response.text == #"{"user_id":"u-1","revocation":"pending","connection":"default"}"#)
         #expect(try await grant().reason == .userRequest)
         #expect(fixture.audit.lines(of: "state").map { $0["to"]?.string } == ["disconnected"])
         _ = try await fixture.engine.revokeNow(grantOf: "u-1")
@@ -403,7 +414,7 @@ struct AdministrationHandlerTests {
             return []
         }
         let response = try await send("POST", "/v1/grants/u-1/retry")
-        #expect(response.text == #"{"user_id":"u-1","result":"due"}"#)
+        #expect(response.text == #"{"user_id":"u-1","result":"due","connection":"default"}"#)
         #expect(try await grant().dueAt == fixture.time.now)
         #expect(try await send("POST", "/v1/grants/u-2/retry").error == "404 not_found")
     }

@@ -33,10 +33,6 @@ extension Command {
         @Sendable func plan(_ ending: GrantDisconnection) -> String {
             "end the grant of user \(DisplayedText(user))\(connection.clause) here\(ending.plannedEnd.planClause)"
         }
-        func write(_ end: RevocationEnd, to line: inout JSONLine) {
-            end.write(to: &line, ofUser: user)
-            line.field("connection", connection.description)
-        }
         let change = try await IrreversibleChange(of: user, given: arguments, by: context.time)
             .make(in: store, of: connection, plan: plan) { transaction in
                 guard
@@ -55,7 +51,9 @@ extension Command {
             }
         let outcome = change.outcome
         guard change.isStored else {
-            output.answer("would \(plan(outcome))") { write(outcome.plannedEnd, to: &$0) }
+            output.answer("would \(plan(outcome))") { line in
+                outcome.plannedEnd.write(to: &line, ofUser: user, connection: connection)
+            }
             return .success
         }
         let revocation = try await PromptRevocation.run(
@@ -65,7 +63,7 @@ extension Command {
         )
         let end = revocation.end
         let text = "disconnected \(DisplayedText(user))\(connection.clause) here\(end.clause)"
-        output.answer(text) { write(end, to: &$0) }
+        output.answer(text) { end.write(to: &$0, ofUser: user, connection: connection) }
         return revocation.exitCode
     }
 }
