@@ -177,7 +177,7 @@ struct ConnectionTests {
         "An id that no connection has is not sent: it could name another route, or one more connection",
         arguments: [
             "", ".", "..", "../user/me", "..%2Fuser%2Fme", "%2e%2e", "c7/", "c7?x=1", "c7#x", "c 7", "c7\r\n", "é",
-            "new",
+            "new", "google",
         ]
     )
     func malformedID(id: String) async throws {

@@ -337,6 +337,16 @@ struct AdministrationHandlerTests {
         #expect(try await send("DELETE", "/v1/grants/u-2")["revocation"]?.string == revocation)
     }
 
+    @Test("takes no labels that are null for a change of labels")
+    func nullLabels() async throws {
+        let labelled = #"{"refresh_token":"1//new","labels":{"tenant":"acme"}}"#
+        #expect(try await send("PUT", "/v1/grants/u-1", body: labelled).status == 201)
+        let before = try await grant()
+        let response = try await send("PUT", "/v1/grants/u-1", body: #"{"labels":null}"#)
+        #expect(response.error == "400 invalid_request")
+        #expect(try await grant() == before)
+    }
+
     // MARK: Ending
 
     @Test("tries and ends the connection that is named, and says which one it was")

@@ -102,6 +102,27 @@ struct TokenEndpointTests {
         }
     }
 
+    @Test("gives no token for a handle whose connection the entry has lost since")
+    func handleOfLostConnection() async throws {
+        let fixture = try VendingFixture()
+        let work = try #require(ConnectionID("work"))
+        try await fixture.add()
+        try await fixture.add(connection: work, accessToken: "of-work")
+        let full = try #require(try ServiceList(parsing: VendingFixture.services.utf8).service(named: "full"))
+        let handles = try [full.handle(of: "u/1", connection: work), full.handle(of: "u/1", connection: .default)]
+        func tokens() async -> [String] {
+            var tokens: [String] = []
+            for handle in handles {
+                let response = await fixture.postForm(grant: "grant_type=refresh_token&refresh_token=\(handle)")
+                tokens.append(response.token ?? response.error)
+            }
+            return tokens
+        }
+        #expect(await tokens() == ["of-work", "stored"])
+        try fixture.limitConnections(ofEntriesWith: #""scopes": ["*"], "users": ["*"]"#)
+        #expect(await tokens() == ["400 unauthorized_client", "stored"])
+    }
+
     // MARK: Refusals
 
     @Test(

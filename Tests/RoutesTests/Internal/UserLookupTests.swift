@@ -202,6 +202,31 @@ struct UserLookupTests {
         #expect(audit == outcomes.map { "jane \($0)" })
     }
 
+    @Test("shows an operator with some connections of the users no other one, by whatever name")
+    func limitedConnections() async throws {
+        let work = try #require(ConnectionID("work"))
+        let first = try await fixture.add(user: "u/1")
+        let second = try await fixture.add(user: "u/1", connection: work)
+        try await setEmail("ada@example.com", of: "u/1")
+        try fixture.limitConnections(ofEntriesWith: #""users": ["*"], "operator": true"#)
+        let mailer = try #require(fixture.services.service(presenting: VendingFixture.credential))
+        let names = [("user", "u/1"), ("user", "ada@example.com"), ("grant", "\(first)")]
+        for name in names + [("user", try mailer.handle(of: "u/1"))] {
+            guard case .found(let grant, _, _) = try await lookup([name]) else {
+                Issue.record("\(name) did not show the one connection")
+                continue
+            }
+            #expect(grant.id == first)
+        }
+        #expect(try await send([("grant", "\(second)")], Self.jane).status == 403)
+        guard case .unknownUser = try await lookup([("user", try mailer.handle(of: "u/1", connection: work))]) else {
+            Issue.record("the other connection was shown")
+            return
+        }
+        let page = try await list()
+        #expect(page.text.contains("\(first)") && !page.text.contains("\(second)"))
+    }
+
     @Test("lists the operator's users of an e-mail address that several have")
     func sharedAddress() async throws {
         for user in ["u/1", "u/2", "u/3"] { try await fixture.add(user: user) }

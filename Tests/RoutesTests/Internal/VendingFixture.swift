@@ -136,6 +136,12 @@ struct VendingFixture {
 
     static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
 
+    /// Limits the entries that end in `users`, as the services file has them, to the default connection of their users.
+    func limitConnections(ofEntriesWith users: String) throws {
+        let limited = Self.services.replacing("\(users)}", with: #"\#(users), "connections": ["default"]}"#)
+        services.replace(try ServiceList(parsing: limited.utf8))
+    }
+
     static func hash(of credential: String) -> String {
         Digest.sha256(Array(credential.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
