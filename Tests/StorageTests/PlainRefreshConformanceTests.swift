@@ -78,6 +78,23 @@ struct PlainRefreshConformanceTests {
         }
     }
 
+    @Test("Nor is one stored that a statement about many grants has changed", arguments: StoreKind.allCases)
+    func changedWithOthers(kind: StoreKind) async throws {
+        try await withClaims(of: kind) { store, time, grants in
+            try await store.transact { transaction in
+                try transaction.insert(User(id: "other", createdAt: now))
+                try transaction.move(user: "user 1", to: "other", at: now)
+            }
+            try await store.change(grants[1].id) { $0.retry(reason: .invalidGrantUnconfirmed, dueAt: now, at: now) }
+            time.advance(by: span)
+            let doubted = try await store.claim([grants[1].id], dueBy: nil, owner: "b", for: span)
+            #expect(try await store.restartDoubts(at: now + .seconds(9), confirmingAt: now + .seconds(99)).count == 1)
+            let claimed = [grants[0]] + doubted
+            #expect(claimed.count == 2)
+            #expect(try await store.storePlain(try claimed.map { try refreshed($0) }, at: now).isEmpty)
+        }
+    }
+
     @Test("A grant that was changed, released or claimed again since is left as it is", arguments: StoreKind.allCases)
     func changed(kind: StoreKind) async throws {
         try await withClaims(of: kind) { store, time, grants in

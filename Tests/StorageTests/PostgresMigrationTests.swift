@@ -1,3 +1,4 @@
+import Base
 import Crypto
 import Testing
 
@@ -106,6 +107,9 @@ struct PostgresMigrationTests {
             let hasKey = "EXISTS (SELECT 1 FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary)"
             try await expect("t", to: "SELECT count(*) > 8 \(tables)", on: url)
             try await expect("", to: "SELECT relname \(tables) AND NOT \(hasKey)", on: url)
+            // A logical upgrade does not copy the positions of sequences.
+            let sequences = "FROM pg_class WHERE relnamespace = 'refresh_worker'::regnamespace AND relkind = 'S'"
+            try await expect("", to: "SELECT relname \(sequences)", on: url)
 
             try await store.add([try Sample.grant(1)])
             let successes = "INSERT INTO refresh_worker.client_successes VALUES ('client 1', 0, 3, 0)"
@@ -117,6 +121,25 @@ struct PostgresMigrationTests {
             }
             #expect(counted == [3])
             try await expect("0", to: "SELECT count(*) FROM refresh_worker.client_successes", on: url)
+            await store.close()
+        }
+    }
+
+    @Test("A refresh is stored although its row was written anew in between, as by a replication")
+    func rewrittenRow() async throws {
+        try await PostgresServer.withDatabase { url in
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
+            try await store.add([try Sample.grant(1)])
+            let claimed = try #require(
+                try await store.claim([GrantID(rawValue: 1)], dueBy: nil, owner: "a", for: .seconds(30)).first
+            )
+            try await PostgresServer.run("UPDATE refresh_worker.grants SET email = email", on: url.reveal())
+            var refreshed = claimed
+            refreshed.setLease(nil)
+            let tokens = RefreshedTokens(accessToken: try Sample.accessToken("new", obtainedAt: start))
+            _ = refreshed.refreshed(tokens, at: start) { _ in start + .seconds(3000) }
+            let refresh = PlainRefresh(claimed: claimed, refreshed: refreshed, secretFingerprint: 0)
+            #expect(try await store.storePlain([refresh], at: start) == [claimed.id])
             await store.close()
         }
     }
