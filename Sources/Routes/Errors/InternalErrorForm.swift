@@ -76,7 +76,7 @@ struct InternalErrorForm: Hashable, Sendable {
             case .missingScopes:
                 Self(403, code: "missing_scopes", message: "the user has not granted all of the requested scopes")
             case .noGrant:
-                Self(404, code: "not_found", message: "this user does not have a grant")
+                Self(404, code: "not_found", message: "this user does not have a grant, or not with this connection")
             case .mustAct(let state, _, _):
                 Self(409, code: state.rawValue, message: Self.neededAct(in: state))
             case .unavailable:

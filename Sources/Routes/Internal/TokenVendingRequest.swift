@@ -15,8 +15,10 @@ struct TokenVendingRequest: Sendable {
     /// The connection of the user: the default one if the request names none.
     let connection: ConnectionID
 
-    /// Parses `min_ttl`, `scope` and `connection` of a query.
+    /// Parses a query. A name that is not known is refused: a misspelled `connection` would get the token of another
+    /// account.
     init(_ query: [ServerRequest.Field]) throws(ServiceError) {
+        try query.checkNames(["min_ttl", "scope", "connection"])
         connection = try query.connection
         minimumLife = try Self.minimumLife(in: query)
         scopes = try Self.scopes(in: query.filter { $0.name == "scope" }.map(\.value))

@@ -180,17 +180,17 @@ struct ServiceErrorTests {
             response: #"""
                 404
                 Cache-Control: no-store
-                {"error":"not_found","message":"this user does not have a grant"}
+                {"error":"not_found","message":"this user does not have a grant, or not with this connection"}
                 """#,
             oauth: #"""
                 400
                 Cache-Control: no-store
                 Pragma: no-cache
-                {"error":"invalid_grant","error_description":"this user does not have a grant"}
+                {"error":"invalid_grant","error_description":"this user does not have a grant, or not with this connection"}
                 """#,
             page: #"""
                 404
-                this user does not have a grant
+                this user does not have a grant, or not with this connection
                 """#
         ),
         Example(
