@@ -109,7 +109,8 @@ struct SandboxArguments: Equatable {
           GET or POST /v1beta/stream...  the stream of security events
 
         Control routes (JSON in, JSON out):
-          POST /control/grants     create grants: {"count": 10, "prefix": "user"} or {"grants": [{"email": "a@example.com"}]}
+          POST /control/grants     create grants: {"count": 10, "prefix": "user"} or {"grants": [{"email": "a@example.com"}]};
+                                   fields of a grant: email, sub, name, scope, lifetime, client_id
           GET  /control/grants     list them with their refresh tokens
           POST /control/grants/set script some: {"email": "a@example.com", "revoked": true}; fields: revoked, answer,
                                    latency_ms, hang, hold, lifetime; chosen by refresh_token, sub or email

@@ -14,8 +14,8 @@ extension Command {
         words: ["grants"],
         summary: "list, show, add, import, try, correct, export or disconnect stored grants, and show their history",
         discussion: """
-            A grant is one user's consent at Google: its refresh token, its current access token and its state. Each \
-            user has at most one. All of these commands can be used while the worker runs.
+            A grant is one user's consent at Google: its refresh token, its current access token and its state. A user \
+            has one for each connected Google account. All of these commands can be used while the worker runs.
             """,
         settings: [.config, .database, .keyFile],
         subcommands: [

@@ -138,6 +138,13 @@ extension OptionSpecification {
         "which of the user's Google accounts, by the id of its connection. Default: default"
     )
 
+    /// `--connection ID`, of a handle, which names no connection without it.
+    static let connectionOfHandle = OptionSpecification(
+        "connection",
+        .connection,
+        "the only one of the user's connections that the handle gets"
+    )
+
     /// `--dry-run`, of commands that change what cannot be restored.
     static let dryRun = toggle("dry-run", "change nothing and say what would be done")
     /// `--yes`, of commands that ask on a terminal.

@@ -46,9 +46,12 @@ extension Command {
             (docs/services.md). The handle is the sealed id: it works only with the credential that the services file \
             has for the service now, and ends when that credential is replaced. Nothing is stored, and the same user \
             always gets the same handle. It does not check that the user exists.
+
+            With --connection, the handle names a connection, and gets the token of no other. Without it, a request \
+            can name one beside the handle, and gets the one of "default" if it does not.
             """,
         operands: [.service("a service of the services file"), .user("the user whose tokens the service gets")],
-        options: [.connection, .jsonObject],
+        options: [.connectionOfHandle, .jsonObject],
         settings: [.config, .servicesFile],
         examples: ["refresh-worker services handle mailer alice": "name alice to the service mailer"],
         exitCodes: [.success, .usage, .badData, .inputOutput, .configuration]
