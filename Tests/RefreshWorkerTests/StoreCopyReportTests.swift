@@ -15,6 +15,7 @@ struct StoreCopyReportTests {
             ("-rf", "rm -f -- -rf -rf-wal -rf-shm -rf.reserve -rf-leases-*"),
             ("postgres://w@h:1/g", "psql postgres://w@h:1/g -c 'DROP SCHEMA refresh_worker CASCADE'"),
             ("postgres://h/g?sslmode=require", "psql 'postgres://h/g?sslmode=require' -c 'DROP SCHEMA"),
+            ("postgres://h/g?schema=user", "psql postgres://h/g -c 'DROP SCHEMA \"user\" CASCADE'"),
         ]
     )
     func emptying(target: String, line: String) throws {

@@ -57,6 +57,52 @@ struct DatabaseAddressTests {
         #expect(try !DatabaseAddress(url: Secret(url)).description.contains("ter2"))
     }
 
+    @Test(
+        "The URL names the schema, wherever it stands",
+        arguments: [
+            ("postgres://db/base?schema=grants_17", "postgres://db/base"),
+            (
+                "postgresql://u:p?schema=x&ss@db/base?schema=grants_17&sslmode=require",
+                "postgres://u@db/base?sslmode=require"
+            ),
+            ("postgres:///base?host=/run/pg&schema=grants_17&port=5433", "postgres:///base?host=/run/pg&port=5433"),
+            ("postgres://?schema=grants_17", "postgres:///"),
+        ]
+    )
+    func schema(url: String, urlForPostgres: String) throws {
+        let address = try DatabaseAddress(url: Secret(url))
+        #expect(address.schema.text == "grants_17" && address.urlForPostgres == urlForPostgres)
+        #expect(try DatabaseAddress(url: Secret(address.url)).url == address.url)
+        #expect(address.description.hasPrefix("the schema grants_17 of the database "))
+        let other = try DatabaseAddress(url: Secret(url.replacing("grants_17", with: "grants_18")))
+        #expect(address != other && address.hosts.allSatisfy { $0.schema == address.schema })
+    }
+
+    @Test("Without a schema in the URL, and with the standard one, the address is as ever")
+    func standardSchema() throws {
+        for url in ["postgres://db/base", "postgres://db/base?schema=refresh_worker"] {
+            let address = try DatabaseAddress(url: Secret(url))
+            #expect(address.schema == .standard && address.url == "postgres://db/base")
+            #expect(address.description == "the database base on db")
+        }
+    }
+
+    @Test(
+        "A schema's name that is not allowed is refused, with the rule",
+        arguments: [
+            "", "Grants", "1grants", "pg_grants", "gränts", "a-b", "a.b", "a\"b", "a%20b", "a b",
+            String(repeating: "a", count: 64),
+        ]
+    )
+    func wrongSchema(name: String) throws {
+        let error = #expect(throws: StoreError.self) {
+            try DatabaseAddress(url: Secret("postgres://db/base?sslmode=require&schema=\(name)"))
+        }
+        let rule = "1 to 63 lower-case letters, digits and _, not beginning with a digit or pg_"
+        #expect(error?.code == .cannotOpen && error?.message.contains(rule) == true)
+        #expect(throws: StoreError.self) { try DatabaseAddress(url: Secret("postgres://db/base?schema=a&schema=b")) }
+    }
+
     @Test("The description names the database and the host")
     func description() throws {
         let address = try DatabaseAddress(url: Secret("postgres://user:secret@db.example:5433/base"))

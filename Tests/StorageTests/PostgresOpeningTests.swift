@@ -85,14 +85,17 @@ struct PostgresOpeningTests {
         }
     }
 
-    @Test("The error for a user who cannot create the schema names the grant, and the schema suffices")
-    func permissions() async throws {
+    @Test(
+        "The error for a user who cannot create the schema names the grant, and the schema suffices",
+        arguments: [SchemaName.standard.text, "user"]
+    )
+    func permissions(schema: String) async throws {
         try await PostgresServer.withDatabase { url in
             let name = "plain_\(UInt32.random(in: 0...UInt32.max))"
             try await PostgresServer.run("CREATE ROLE \(name) LOGIN", on: url.reveal())
-            let plain = changed(url, "postgres@", to: "\(name)@")
+            let plain = Secret(changed(url, "postgres@", to: "\(name)@").reveal() + "&schema=\(schema)")
             let error = try await failure(plain)
-            #expect(error.code == .cannotOpen && !error.mayPass)
+            #expect(error.code == .cannotOpen && !error.mayPass && error.message.contains("the schema \(schema) in"))
             let remedy = try #require(error.message.firstMatch(of: /run: (.*)$/)?.1)
             try await PostgresServer.run(String(remedy), on: url.reveal())
             let store = try await PostgresStore.open(url: plain)
@@ -126,8 +129,11 @@ struct PostgresOpeningTests {
         }
     }
 
-    @Test("A user who cannot upgrade the tables of another uses them as they are, and is told what suffices")
-    func upgradeByAnother() async throws {
+    @Test(
+        "A user who cannot upgrade the tables of another uses them as they are, and is told what suffices",
+        arguments: [SchemaName.standard.text, "user"]
+    )
+    func upgradeByAnother(schema: String) async throws {
         try await PostgresServer.withDatabase { url in
             let (owner, name) = (
                 "owner_\(UInt32.random(in: 0...UInt32.max))", "plain_\(UInt32.random(in: 0...UInt32.max))"
@@ -135,18 +141,19 @@ struct PostgresOpeningTests {
             try await PostgresServer.run(
                 """
                 CREATE ROLE \(owner) LOGIN; CREATE ROLE \(name) LOGIN;
-                CREATE SCHEMA refresh_worker AUTHORIZATION \(owner); GRANT ALL ON SCHEMA refresh_worker TO \(name)
+                CREATE SCHEMA "\(schema)" AUTHORIZATION \(owner); GRANT ALL ON SCHEMA "\(schema)" TO \(name)
                 """,
                 on: url.reveal()
             )
             let deadline = CallDeadline(in: .seconds(600))
-            let address = try DatabaseAddress(url: changed(url, "postgres@", to: "\(owner)@"))
+            let inSchema = Secret(url.reveal() + "&schema=\(schema)")
+            let address = try DatabaseAddress(url: changed(inSchema, "postgres@", to: "\(owner)@"))
             let connection = try PostgresConnection.open(address, until: deadline)
             try PostgresSchema(steps: [SchemaStep.all[0]]).migrate(connection, until: deadline)
-            let tables = "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(name)"
+            let tables = "GRANT ALL ON ALL TABLES IN SCHEMA \"\(schema)\" TO \(name)"
             try await PostgresServer.run(tables, on: url.reveal())
 
-            let plain = changed(url, "postgres@", to: "\(name)@")
+            let plain = changed(inSchema, "postgres@", to: "\(name)@")
             let older = try await PostgresStore.open(url: plain)
             let incident = try #require(older.takeIncidents().first)
             await older.close()

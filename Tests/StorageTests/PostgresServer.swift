@@ -36,7 +36,8 @@ enum PostgresServer {
     /// afterwards.
     ///
     /// To create a database takes a fifth of a second of a processor, which is most of what a test of a store takes.
-    /// `body` leaves nothing outside of this program's schema.
+    /// `body` leaves nothing outside of this program's schema. That has a name that statements must quote: most other
+    /// tests use the standard one.
     static func withReusedDatabase<Result>(_ body: (Secret) async throws -> Result) async throws -> Result {
         let url = try url.orThrow("\(variable) is not set")
         let former = await reusedDatabases.take()
@@ -45,10 +46,14 @@ enum PostgresServer {
         let result: Result
         do {
             if former == nil { try await run("CREATE DATABASE \(name)", on: url) }
-            result = try await body(Secret(database))
+            result = try await body(Secret("\(database)&schema=user"))
             // A body that leaves a transaction open fails, and does not wait for it.
             let settings = "SET client_min_messages = error; SET lock_timeout = '60s'"
-            try await run("\(settings); DROP SCHEMA IF EXISTS refresh_worker CASCADE", on: database)
+            try await run("\(settings); DROP SCHEMA IF EXISTS \"user\" CASCADE", on: database)
+            let standard = "SELECT to_regnamespace('refresh_worker') IS NULL"
+            guard try await run(standard, on: database) == "t\n" else {
+                throw StoreError(.fault, "a statement for another schema has used the standard one")
+            }
         } catch {
             await reusedDatabases.give(nil)
             try await run("DROP DATABASE IF EXISTS \(name) WITH (FORCE)", on: url)

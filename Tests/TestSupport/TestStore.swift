@@ -210,8 +210,8 @@ extension TestStore {
     package static var scanQueries: ScanQueries { SQLiteStore.scanQueries }
     package static var removeTombstones: [SQLQuery] { SQLiteStore.removeTombstones }
     package static var lastLease: SQLQuery { SQLiteStore.lastLease }
-    package static var beforeMove: [SQLStatement] { SQLiteStore.beforeMove }
     package static var schemaVersion: SQLQuery { SQLiteStore.schemaVersion }
+    package var beforeMove: [SQLStatement] { database.beforeMove }
     package var databaseName: String { database.databaseName }
     package var bootID: String { database.bootID }
 

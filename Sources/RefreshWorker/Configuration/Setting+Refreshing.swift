@@ -19,8 +19,9 @@ extension Setting {
         ) {
             """
             The database: a SQLite file, created if it does not exist; or postgres://USER@HOST/NAME for many workers \
-            on one PostgreSQL; or url-file:FILE for a file of mode 0600 with such an address and its password. If \
-            systemd passes a credential named database-url, that is the default instead.
+            on one PostgreSQL, with ?schema=SCHEMA for another schema than refresh_worker; or url-file:FILE for a file \
+            of mode 0600 with such an address and its password. If systemd passes a credential named database-url, \
+            that is the default instead.
             """
         },
         Setting(.keyFile, placeholder: "FILE", default: "/etc/refresh-worker/keys", change: .file(\.keyFile)) {

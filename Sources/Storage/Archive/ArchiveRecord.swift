@@ -243,6 +243,6 @@ extension SQLStore {
             } else {
                 SQLStatement(.deleteMeta, .text(Self.movedKey))
             }
-        try await change(Self.beforeMove + [mark], [.long, .evenIfMoved, .repeatable])
+        try await change(beforeMove + [mark], [.long, .evenIfMoved, .repeatable])
     }
 }

@@ -135,7 +135,7 @@ extension PostgresConnection {
             unsafe PQfinish(handle)
             throw error
         }
-        let connection = unsafe PostgresConnection(adopting: handle, database: address.description)
+        let connection = unsafe PostgresConnection(adopting: handle, database: address.name)
         guard connection.serverVersion >= oldestServer else {
             throw StoreError(
                 .cannotOpen,
@@ -183,7 +183,7 @@ extension PostgresConnection {
         var events = POLLOUT
         while true {
             guard let ready = unsafe wait(for: events, on: PQsocket(handle), until: deadline), ready != 0 else {
-                throw StoreError(connecting: "no response in time", database: address.description)
+                throw StoreError(connecting: "no response in time", database: address.name)
             }
             switch unsafe PQconnectPoll(handle) {
             case PGRES_POLLING_OK: return
@@ -204,6 +204,6 @@ extension PostgresConnection {
                     + "url-file: names."
             ).losingConnection
         }
-        return StoreError(connecting: unsafe String(cString: PQerrorMessage(handle)), database: address.description)
+        return StoreError(connecting: unsafe String(cString: PQerrorMessage(handle)), database: address.name)
     }
 }

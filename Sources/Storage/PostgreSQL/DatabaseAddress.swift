@@ -1,7 +1,8 @@
 private import CPostgres
 package import Crypto
 
-/// The place of the database and the options to connect, parsed from a URL or a connection string of libpq.
+/// The place of the database, the schema in it and the options to connect, parsed from a URL or a connection string of
+/// libpq.
 ///
 /// It prints without the password.
 package struct DatabaseAddress: Sendable, CustomStringConvertible {
@@ -16,9 +17,19 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
     ]
 
     let options: [String: Secret]
-    package let description: String
-    /// The address as a URL to copy: also without the password.
-    package let url: String
+    package let schema: SchemaName
+    /// The address as a URL to copy for PostgreSQL's own programs, which refuse the schema in it. It has no password.
+    package let urlForPostgres: String
+
+    /// The address as a URL to copy for this program, without the password.
+    package var url: String {
+        guard !schema.isStandard else { return urlForPostgres }
+        return urlForPostgres + (urlForPostgres.contains("?") ? "&" : "?") + "schema=\(schema.text)"
+    }
+
+    package var description: String { name.description }
+
+    var name: DatabaseName { DatabaseName(database: Self.description(of: options), schema: schema) }
 
     /// The addresses of the single hosts.
     var hosts: [DatabaseAddress] {
@@ -36,11 +47,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
             options["hostaddr"] = numbers.isEmpty ? nil : Secret(numbers[index])
             // A single port applies to all hosts.
             options["port"] = ports.isEmpty ? nil : Secret(ports.count == 1 ? ports[0] : ports[index])
-            return DatabaseAddress(
-                options: options,
-                description: Self.description(of: options),
-                url: Self.url(of: options)
-            )
+            return DatabaseAddress(options: options, schema: schema, urlForPostgres: Self.url(of: options))
         }
     }
 
@@ -48,7 +55,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
     var withoutSessionRequirement: DatabaseAddress {
         var options = options
         options["target_session_attrs"] = nil
-        return DatabaseAddress(options: options, description: description, url: url)
+        return DatabaseAddress(options: options, schema: schema, urlForPostgres: urlForPostgres)
     }
 
     /// Returns the parts of an option that takes a list, if the lists agree in length: libpq refuses others.
@@ -103,9 +110,10 @@ extension DatabaseAddress {
     /// Parses `postgres://…`, `postgresql://…` or `host=… dbname=…`
     /// (https://www.postgresql.org/docs/15/libpq-connect.html#LIBPQ-CONNSTRING).
     package init(url: Secret) throws(StoreError) {
+        let parameter = try SchemaParameter(of: url)
         var found: [String: Secret] = [:]
         var message: UnsafeMutablePointer<CChar>?
-        guard let parsed = unsafe PQconninfoParse(url.reveal(), &message) else {
+        guard let parsed = unsafe PQconninfoParse(parameter.urlForPostgres.reveal(), &message) else {
             let text = unsafe message.map { unsafe String(cString: $0) } ?? "out of memory"
             unsafe PQfreemem(message)
             throw Self.refusal(Self.untilQuote(text))
@@ -119,8 +127,8 @@ extension DatabaseAddress {
         }
         unsafe PQconninfoFree(parsed)
         try Self.check(found)
-        description = Self.description(of: found)
-        self.url = Self.url(of: found)
+        schema = parameter.schema
+        urlForPostgres = Self.url(of: found)
         for (keyword, value) in Self.defaults where found[keyword] == nil { found[keyword] = Secret(value) }
         let host = found["host"] ?? found["hostaddr"]
         if host?.reveal().contains(",") == true, found["target_session_attrs"] == nil {
@@ -194,7 +202,9 @@ extension DatabaseAddress {
 }
 
 extension DatabaseAddress: Equatable {
-    package static func == (left: DatabaseAddress, right: DatabaseAddress) -> Bool { left.options == right.options }
+    package static func == (left: DatabaseAddress, right: DatabaseAddress) -> Bool {
+        left.options == right.options && left.schema == right.schema
+    }
 }
 
 /// Checks for passwords that libpq misreads without an error: a character in them that is not percent-encoded ends the

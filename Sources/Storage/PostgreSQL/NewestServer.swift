@@ -35,7 +35,7 @@ final class NewestServer: Sendable {
     /// Records the server that responded, and returns the failure of its use unless it is the newest one.
     ///
     /// `database` is the server's name in the report of a fail-over.
-    func record(_ identity: ServerIdentity, at database: String) -> StoreError? {
+    func record(_ identity: ServerIdentity, at database: DatabaseName) -> StoreError? {
         state.withLock { state in
             guard let newest = state.newest else {
                 state.newest = identity
@@ -56,7 +56,7 @@ final class NewestServer: Sendable {
     /// Compares the server with the one that the database was last used on, as its `meta` table says.
     ///
     /// A database that was restored, or upgraded with pg_upgrade, is in another cluster than before.
-    func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: String) -> StoreError? {
+    func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: DatabaseName) -> StoreError? {
         state.withLock { state in
             guard recorded.system == identity.system else {
                 incidents.record(.clusterReplaced(from: recorded, to: identity, at: database))
@@ -79,7 +79,7 @@ final class NewestServer: Sendable {
     ///
     /// `CREATE DATABASE … TEMPLATE` copies a database within its cluster, and a dump can be restored there: only the
     /// number of the database differs.
-    func compare(recordedDatabase recorded: Int64?, with current: Int64, at database: String) {
+    func compare(recordedDatabase recorded: Int64?, with current: Int64, at database: DatabaseName) {
         guard recorded != current else { return }
         state.withLock { state in
             state.unrecordedDatabase = current
@@ -108,7 +108,7 @@ final class NewestServer: Sendable {
     }
 
     /// Records that the tables that this process used are missing, or were created again, and reports it once.
-    func recordLostTables(of database: String) {
+    func recordLostTables(of database: DatabaseName) {
         state.withLock { state in
             guard state.storeID != nil, !state.hasLostTables else { return }
             state.hasLostTables = true
@@ -121,7 +121,7 @@ final class NewestServer: Sendable {
 }
 
 extension StoreIncident {
-    static func failedOver(from former: ServerIdentity, to identity: ServerIdentity, at database: String)
+    static func failedOver(from former: ServerIdentity, to identity: ServerIdentity, at database: DatabaseName)
         -> StoreIncident
     {
         StoreIncident(
@@ -134,7 +134,7 @@ extension StoreIncident {
         )
     }
 
-    static func clusterReplaced(from former: ServerIdentity, to identity: ServerIdentity, at database: String)
+    static func clusterReplaced(from former: ServerIdentity, to identity: ServerIdentity, at database: DatabaseName)
         -> StoreIncident
     {
         StoreIncident(
@@ -147,7 +147,7 @@ extension StoreIncident {
         )
     }
 
-    static func databaseCopied(from former: Int64, to current: Int64, at database: String) -> StoreIncident {
+    static func databaseCopied(from former: Int64, to current: Int64, at database: DatabaseName) -> StoreIncident {
         StoreIncident(
             kind: .databaseReplaced,
             text: """
@@ -158,19 +158,22 @@ extension StoreIncident {
         )
     }
 
-    static func tablesLost(of database: String) -> StoreIncident {
+    static func tablesLost(of database: DatabaseName) -> StoreIncident {
         StoreIncident(
             kind: .tablesLost,
             text: """
                 the tables in \(database) were dropped, or dropped and created again, while this worker used them. It stores \
-                nothing there. Do not restart it: results wait in its memory. Restore a backup of the schema refresh_worker
+                nothing there. Do not restart it: results wait in its memory. Restore a backup of the schema \
+                \(database.schema.text)
                 """
         )
     }
 }
 
 extension StoreError {
-    fileprivate static func outdated(_ server: ServerIdentity, newest: ServerIdentity, in database: String) -> Self {
+    fileprivate static func outdated(_ server: ServerIdentity, newest: ServerIdentity, in database: DatabaseName)
+        -> Self
+    {
         Self(
             .unreachable,
             "\(database.capitalizedFirst) is on timeline \(server.timeline), and a server on timeline "
@@ -180,7 +183,8 @@ extension StoreError {
         ).losingConnection
     }
 
-    fileprivate static func foreign(_ server: ServerIdentity, newest: ServerIdentity, in database: String) -> Self {
+    fileprivate static func foreign(_ server: ServerIdentity, newest: ServerIdentity, in database: DatabaseName) -> Self
+    {
         Self(
             .unreachable,
             "\(database.capitalizedFirst) is another database cluster (system identifier \(server.system), not "

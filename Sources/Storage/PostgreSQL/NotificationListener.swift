@@ -18,7 +18,6 @@ final class NotificationListener: Sendable {
         }
     }
 
-    private static let listen = SQLQuery("listen", sql: "LISTEN \(PendingWrites.channel)")
     private static let timeout: Duration = .seconds(10)
 
     private let connector: Connector
@@ -53,7 +52,8 @@ final class NotificationListener: Sendable {
                 let connection = try connector.open(until: deadline)
                 // A pooler would lend the listening session to others.
                 guard !connection.isPooled else { return nil }
-                _ = try connection.run(StatementBatch(Self.listen), until: deadline)
+                let listen = SQLQuery("listen", sql: "LISTEN \(connection.database.schema.channel)")
+                _ = try connection.run(StatementBatch(listen), until: deadline)
                 state.connection = connection
                 state.failures = 0
                 state.source = try watch(connection.socket)

@@ -11,12 +11,14 @@ private import Glibc
 /// pointer is set once, never leaves it, and is closed only when no caller can use it any more.
 @safe
 final class PostgresConnection {
-    let database: String
+    let database: DatabaseName
     private let handle: OpaquePointer
     /// libpq sets it when the server has committed without its synchronous standby.
     private let isUnreplicated: UnsafeMutablePointer<Bool>
     /// The statements that the server keeps prepared for this connection.
     private var prepared: Set<String> = []
+    /// The statements for a schema that is not the standard one, by the hash of the text for that.
+    private var translations: [UInt64: SQLQuery] = [:]
     /// `true` if a pooler is in between, which can use another session for each transaction: no statement is kept
     /// prepared.
     private(set) var isPooled = false
@@ -31,7 +33,7 @@ final class PostgresConnection {
     private var hasAnswered = false
 
     /// Takes ownership of a connection that was just established.
-    init(adopting handle: OpaquePointer, database: String) {
+    init(adopting handle: OpaquePointer, database: DatabaseName) {
         unsafe self.handle = handle
         self.database = database
         unsafe isUnreplicated = .allocate(capacity: 1)
@@ -90,12 +92,15 @@ final class PostgresConnection {
         var results: [StatementResult] = []
         results.reserveCapacity(batch.entries.count)
         var preparing: Set<String> = []
-        for entry in batch.entries { try send(entry.query, with: entry.parameters, preparing: &preparing) }
+        for entry in batch.entries {
+            try send(translated(entry.query), with: entry.parameters, preparing: &preparing)
+        }
         guard unsafe PQpipelineSync(handle) == 1 else { throw lost(during: "sending") }
         try flush(until: deadline)
         var failure: StoreError?
         do throws(StoreError) {
-            for query in batch.entries.lazy.map(\.query) {
+            for entry in batch.entries {
+                let query = translated(entry.query)
                 if preparing.remove(query.preparedName) != nil {
                     switch try outcome(of: query, until: deadline) {
                     case .success: prepared.insert(query.preparedName)
@@ -120,6 +125,15 @@ final class PostgresConnection {
         return results
     }
 
+    /// Returns the statement for the tables of this connection's schema.
+    private func translated(_ query: SQLQuery) -> SQLQuery {
+        guard !database.schema.isStandard else { return query }
+        if let known = translations[query.hash] { return known }
+        let translation = SQLQuery(query.name, sql: database.schema.translated(query.text))
+        translations[query.hash] = translation
+        return translation
+    }
+
     /// Reads the end of the batch.
     ///
     /// Otherwise the next one would read this one's results.
@@ -134,6 +148,7 @@ final class PostgresConnection {
 
     /// Runs a text of several statements without parameters and without rows.
     func execute(_ script: String, named name: String, until deadline: CallDeadline) throws(StoreError) {
+        let script = database.schema.translated(script)
         guard unsafe PQexitPipelineMode(handle) == 1, unsafe PQsendQuery(handle, script) == 1 else {
             throw lost(during: name)
         }

@@ -142,8 +142,6 @@ enum PostgresGrantRow {
 
 /// The writes of a transaction that are not sent yet.
 struct PendingWrites {
-    static let channel = "refresh_worker_due"
-
     private static let addCounts = SQLQuery(
         "count grants",
         sql: """
@@ -206,8 +204,8 @@ struct PendingWrites {
 
     /// Adds the statements that send all writes.
     ///
-    /// With `notifying`, it also adds a notification to the listeners, which the commit sends.
-    mutating func move(to batch: inout StatementBatch, notifying: Bool) {
+    /// With a channel it also adds a notification to its listeners, which the commit sends.
+    mutating func move(to batch: inout StatementBatch, notifying channel: String? = nil) {
         let sorted = grants.values.sorted { $0.id < $1.id }
         PostgresGrantRow.addUpdates(
             whole: sorted.filter { whole.contains($0.id) },
@@ -226,8 +224,8 @@ struct PendingWrites {
         if let statement = Self.count(counts) { batch.add(statement) }
         let connects = hasConnections || allEvents.contains { $0.kind == .connected }
         self = PendingWrites()
-        if notifying, connects {
-            batch.add(Self.notify, .text(Self.channel))
+        if let channel, connects {
+            batch.add(Self.notify, .text(channel))
         } else {
             hasConnections = connects
         }

@@ -1,13 +1,7 @@
 private import Base
 
-/// Checks that a schema `refresh_worker` belongs to this program, and brings it to this version.
+/// Checks that the schema of a connection belongs to this program, and brings it to this version.
 struct PostgresSchema {
-    /// Arbitrary numbers that no other program locks: "RfWk" with one and two.
-    static let migrationLock: Int64 = 0x5266_576b_0001
-    static let writingLock: Int64 = 0x5266_576b_0002
-    /// Held in shared mode by all writers, and exclusively by the process that marks the database as moved.
-    static let moveLock: Int64 = 0x5266_576b_0003
-
     /// The query for facts about the schema: it exists, belongs to this program, has content, and can be used, by whom.
     ///
     /// It reads the catalogue, which needs no permission: to_regclass is refused if the schema cannot be used.
@@ -65,6 +59,7 @@ struct PostgresSchema {
         let exists: Bool
         let mayUse: Bool
         let mayCreate: Bool
+        let schema: SchemaName
         let database: String
         let user: String
         /// The owner of the tables, if they are this program's.
@@ -102,7 +97,8 @@ struct PostgresSchema {
     private func runMissingSteps(on connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError) {
         _ = try connection.run(StatementBatch(until: deadline), until: deadline)
         do throws(StoreError) {
-            _ = try connection.run(StatementBatch(Self.takeLock, .integer(Self.migrationLock)), until: deadline)
+            let lock = StatementBatch(Self.takeLock, .integer(connection.database.schema.migrationLock))
+            _ = try connection.run(lock, until: deadline)
             let version = try version(of: connection, until: deadline)
             try connection.execute(Self.limitLockWait, named: "limiting the wait for locks", until: deadline)
             let isBreaking = version > 0 && steps.dropFirst(version).contains { !$0.isAdditive }
@@ -148,8 +144,8 @@ struct PostgresSchema {
             guard !catalog.hasContent else {
                 throw StoreError(
                     .cannotOpen,
-                    "The schema refresh_worker of \(connection.database) is another program's: refresh-worker does "
-                        + "not change it. Name another database."
+                    "\(connection.database.withSchema.capitalizedFirst) is another program's: refresh-worker does not "
+                        + "change it. Name another database or schema."
                 )
             }
             guard catalog.exists || catalog.mayCreate else { throw Self.cannotCreate(catalog) }
@@ -159,12 +155,12 @@ struct PostgresSchema {
         guard let version else {
             throw StoreError(
                 .cannotOpen,
-                "The table refresh_worker.schema_version of \(connection.database) is empty, so the version of its "
-                    + "schema is not known. Restore a backup of the schema refresh_worker."
+                "The table schema_version of \(connection.database.withSchema) is empty, so the version of its tables "
+                    + "is not known. Restore a backup of this schema."
             )
         }
         if version > steps.count, try oldestUser(of: version, on: connection, until: deadline) > steps.count {
-            throw StoreError(newerSchema: version, of: connection.database, supported: steps.count)
+            throw StoreError(newerSchema: version, of: connection.database.description, supported: steps.count)
         }
         return version
     }
@@ -182,7 +178,7 @@ struct PostgresSchema {
         let batch = StatementBatch(Self.liveWorkerIDs, .integer(WorkerReport.lifetime.wholeMilliseconds))
         let workers = try connection.run(batch, until: deadline)[0].rows { $0.text() }
         guard workers.isEmpty else {
-            throw StoreError(step: steps.count, of: connection.database, usedBy: workers)
+            throw StoreError(step: steps.count, of: connection.database.description, usedBy: workers)
         }
     }
 
@@ -196,6 +192,7 @@ struct PostgresSchema {
                 exists: row.flag(),
                 mayUse: row.flag(),
                 mayCreate: row.flag(),
+                schema: connection.database.schema,
                 database: row.text(),
                 user: row.text(),
                 owner: row.optionalText()
@@ -219,13 +216,13 @@ struct PostgresSchema {
     private static func mustOwn(_ catalog: Catalog, owner: String) -> StoreError {
         let change = """
             DO $$ DECLARE change text; BEGIN FOR change IN SELECT format('ALTER TABLE %s OWNER TO %I', oid::regclass, \
-            '\(catalog.user)') FROM pg_class WHERE relnamespace = 'refresh_worker'::regnamespace AND relkind = 'r' \
-            LOOP EXECUTE change; END LOOP; END $$;
+            '\(catalog.user)') FROM pg_class WHERE relnamespace = '\(catalog.schema.identifier)'::regnamespace AND \
+            relkind = 'r' LOOP EXECUTE change; END LOOP; END $$;
             """
         var error = StoreError(
             .cannotOpen,
-            "The user \(catalog.user) cannot bring the schema refresh_worker of the database \(catalog.database) up to "
-                + "date, because \(owner) owns its tables. As an administrator run: \(change)"
+            "The user \(catalog.user) cannot bring the schema \(catalog.schema.text) of the database "
+                + "\(catalog.database) up to date, because \(owner) owns its tables. As an administrator run: \(change)"
         )
         error.sqlState = noRight
         return error
@@ -234,17 +231,19 @@ struct PostgresSchema {
     private static func cannotUse(_ catalog: Catalog) -> StoreError {
         StoreError(
             .cannotOpen,
-            "The user \(catalog.user) cannot use the schema refresh_worker of the database \(catalog.database). As "
-                + "its owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(catalog.user); and, if another "
-                + "user created the tables, GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(catalog.user);"
+            "The user \(catalog.user) cannot use the schema \(catalog.schema.text) of the database "
+                + "\(catalog.database). As its owner run: GRANT USAGE, CREATE ON SCHEMA \(catalog.schema.identifier) "
+                + "TO \(catalog.user); and, if another user created the tables, GRANT ALL ON ALL TABLES IN SCHEMA "
+                + "\(catalog.schema.identifier) TO \(catalog.user);"
         )
     }
 
     private static func cannotCreate(_ catalog: Catalog) -> StoreError {
         StoreError(
             .cannotOpen,
-            "The user \(catalog.user) cannot create the schema refresh_worker in the database \(catalog.database). "
-                + "As the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(catalog.user);"
+            "The user \(catalog.user) cannot create the schema \(catalog.schema.text) in the database "
+                + "\(catalog.database). As the database's owner run: CREATE SCHEMA \(catalog.schema.identifier) "
+                + "AUTHORIZATION \(catalog.user);"
         )
     }
 }

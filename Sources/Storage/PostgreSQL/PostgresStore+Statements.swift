@@ -22,7 +22,7 @@ extension PostgresStore {
         sql: "SELECT max(lease_until) FROM refresh_worker.grant_schedule WHERE lease_epoch = $1"
     )
     /// A writer at the same time either finishes before the note, or sees it: see the use check.
-    static let beforeMove = [SQLStatement(.takeLock, .integer(PostgresSchema.moveLock))]
+    var beforeMove: [SQLStatement] { [SQLStatement(.takeLock, .integer(address.schema.moveLock))] }
     static let schemaVersion = PostgresSchema.readVersion
 
     /// In one statement: PostgreSQL checks the foreign keys at its end.
@@ -103,7 +103,7 @@ extension PostgresStore {
         return try await queue.run { [self] connection, deadline throws(StoreError) in
             var batch = StatementBatch(until: deadline)
             if !options.contains(.evenIfMoved) { addUseCheck(to: &batch, on: connection) }
-            if options.contains(.exclusive) { batch.addWriterLock() }
+            if options.contains(.exclusive) { batch.addWriterLock(of: address.schema) }
             let first = batch.entries.count
             for statement in statements { batch.add(statement) }
             batch.add(.clock)
@@ -160,7 +160,7 @@ extension PostgresStore {
         try await checking.run(timeout: Self.checkTimeout) { [self] connection, deadline throws(StoreError) in
             var batch = StatementBatch(until: deadline)
             let position = batch.add(.acceptsWrites)
-            batch.addWriterLock()
+            batch.addWriterLock(of: address.schema)
             addUseCheck(to: &batch, on: connection)
             batch.add(.lockTables)
             batch.add(.rollback)

@@ -273,7 +273,7 @@ extension SQLQuery {
 
 extension StatementBatch {
     /// Adds the wait for the lock of the transactions that change grants.
-    mutating func addWriterLock() { add(.takeLock, .integer(PostgresSchema.writingLock)) }
+    mutating func addWriterLock(of schema: SchemaName) { add(.takeLock, .integer(schema.writingLock)) }
 
     var clockPosition: Int? { entries.lastIndex { $0.query.preparedName == SQLQuery.clock.preparedName } }
 }

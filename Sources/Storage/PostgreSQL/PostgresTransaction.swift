@@ -63,7 +63,7 @@ final class PostgresTransaction: SQLTransaction {
     func send(_ statements: [SQLStatement]) throws(StoreError) -> [StatementResult] {
         var batch = opening()
         for (id, grant) in writes.grants { stored[id] = grant }
-        writes.move(to: &batch, notifying: false)
+        writes.move(to: &batch)
         for statement in statements { batch.add(statement) }
         let results = try perform { () throws(StoreError) in
             try store.run(batch, on: connection, until: deadline)
@@ -90,7 +90,7 @@ final class PostgresTransaction: SQLTransaction {
         hasBegun = true
         lastLimit = remaining
         var batch = StatementBatch(until: deadline)
-        batch.addWriterLock()
+        batch.addWriterLock(of: store.address.schema)
         store.addUseCheck(to: &batch, on: connection)
         batch.add(.clock)
         return batch
@@ -120,7 +120,7 @@ final class PostgresTransaction: SQLTransaction {
             try rollBack()
         }
         var batch = opening()
-        writes.move(to: &batch, notifying: true)
+        writes.move(to: &batch, notifying: store.address.schema.channel)
         _ = try store.commit(batch, on: connection, until: deadline)
     }
 

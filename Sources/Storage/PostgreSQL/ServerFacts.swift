@@ -64,7 +64,7 @@ extension ServerFacts {
                     AND current_setting('synchronous_commit') IN ('local', 'remote_write'),
                 CASE WHEN to_regnamespace('refresh_worker') IS NULL
                     THEN has_database_privilege(current_database(), 'CREATE')
-                    ELSE has_schema_privilege('refresh_worker', 'USAGE') END,
+                    ELSE has_schema_privilege(to_regnamespace('refresh_worker')::oid, 'USAGE') END,
                 (
                     SELECT coalesce(string_agg(privilege || ' on ' || relname, ', ' ORDER BY relname, privilege), '')
                     FROM pg_catalog.pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege

@@ -2,11 +2,12 @@ extension StoreError {
     /// Creates the error for a server's code: the only function that interprets these codes.
     ///
     /// `detail` is the server's own message, or libpq's, which name tables and constraints but never a stored value.
-    init(state: String?, detail: String, database: String, during action: String) {
+    init(state: String?, detail: String, database: DatabaseName, during action: String) {
         let subject = database.capitalizedFirst
+        let schema = database.schema
         let cause = "(\(action): \(detail.oneLine)\(state.map { ", SQLSTATE \($0)" } ?? ""))"
         switch state ?? "" {
-        case Self.movedState: self.init(moved: database, to: detail)
+        case Self.movedState: self.init(moved: database.description, to: detail)
         case Self.outdatedState:
             self.init(
                 .unreachable,
@@ -18,7 +19,7 @@ extension StoreError {
                 .cannotOpen,
                 "The tables in \(database) were dropped and created again, or changed by a newer refresh-worker, while "
                     + "this one used them \(cause). Its results wait in memory. If a newer one runs, stop this one, "
-                    + "which saves them in a spill file. Otherwise restore a backup of the schema refresh_worker."
+                    + "which saves them in a spill file. Otherwise restore a backup of the schema \(database.schema.text)."
             )
         case "40001", "40P01", "55P03":
             self.init(.busy, "Other sessions hold locks in \(database) for too long \(cause). Try again.")
@@ -57,18 +58,22 @@ extension StoreError {
                 "\(subject) refuses this user \(cause). Check user and password in the URL or the password file, and "
                     + "the server's pg_hba.conf."
             )
-        case "3D000": self.init(.refused, "\(subject) does not exist \(cause). Create it, or name another in the URL.")
+        case "3D000":
+            self.init(
+                .refused,
+                "\(database.database.capitalizedFirst) does not exist \(cause). Create it, or name another in the URL."
+            )
         case "42501":
             self.init(
                 .refused,
-                "\(subject) lacks a permission \(cause). As its owner run: GRANT ALL ON SCHEMA refresh_worker TO the "
-                    + "user; GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO the user;"
+                "\(subject) lacks a permission \(cause). As its owner run: GRANT ALL ON SCHEMA \(schema.identifier) TO the "
+                    + "user; GRANT ALL ON ALL TABLES IN SCHEMA \(schema.identifier) TO the user;"
             )
         case "42P01", "42703", "42883", "3F000":
             self.init(
                 .cannotOpen,
-                "Tables or functions of the schema refresh_worker are missing in \(database) \(cause). Restore a "
-                    + "backup. Results wait in this worker's memory until then: do not restart it."
+                "Tables or functions of \(database.withSchema) are missing \(cause). Restore a backup. Results wait in "
+                    + "this worker's memory until then: do not restart it."
             )
         case "57P01", "57P02", "57P03", "57P05":
             self.init(.unreachable, "\(subject) is shutting down or starting \(cause). It is tried again.")
@@ -106,7 +111,7 @@ extension StoreError {
 
     /// Creates the error for a failed connection from libpq's message, which has the server's code if a server
     /// responded.
-    init(connecting detail: String, database: String) {
+    init(connecting detail: String, database: DatabaseName) {
         let lines = detail.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
         let words = lines.joined(separator: " ").oneLine.split(separator: " ")
         // In verbose mode libpq writes "FATAL:  28P01: password authentication failed …".
@@ -149,7 +154,7 @@ extension StoreError {
     ///
     /// The transaction is repeated by its caller. It locks the same rows, so its commit waits for the standby too, and
     /// the standby gets the first commit before it.
-    init(unreplicatedIn database: String) {
+    init(unreplicatedIn database: DatabaseName) {
         self.init(
             .unreachable,
             "A commit in \(database) did not wait for the synchronous standby, because the wait was cancelled "
@@ -194,7 +199,7 @@ extension StoreError {
     }
 
     /// Returns the error for a transaction whose commit might or might not have taken place.
-    func asUncertain(in database: String) -> StoreError {
+    func asUncertain(in database: DatabaseName) -> StoreError {
         let cause = cause ?? "(\(message))"
         let isAnswered = isAnswerToCommit && !losesConnection
         let event =

@@ -91,7 +91,7 @@ extension PostgresStore {
         let newest = connection.identity == nil ? nil : newestServer.newest
         batch.add(
             .checkUse,
-            .integer(PostgresSchema.moveLock),
+            .integer(connection.database.schema.moveLock),
             .text(newestServer.storeID),
             .integer(newest?.timeline),
             .text(connection.isPooled ? newest?.system : nil)

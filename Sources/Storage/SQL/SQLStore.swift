@@ -17,7 +17,7 @@ protocol SQLStore: Store {
     /// The query for the end of the last lease of the epoch `$1`.
     static var lastLease: SQLQuery { get }
     /// The statements before the note that the database was moved, which wait for writers that have not seen it.
-    static var beforeMove: [SQLStatement] { get }
+    var beforeMove: [SQLStatement] { get }
     static var schemaVersion: SQLQuery { get }
     /// The name of the database in errors, at the beginning of a sentence.
     var databaseName: String { get }
@@ -141,6 +141,7 @@ extension SQLTransaction {
 ///
 ///     SELECT at FROM refresh_worker.security_events WHERE jti = $1
 ///
+/// A connection to another schema replaces the name of the schema.
 /// A comment for PostgreSQL is a hint for SQLite: `/* INDEXED BY grants_by_state */`.
 struct SQLQuery: Sendable {
     let name: String
@@ -149,15 +150,14 @@ struct SQLQuery: Sendable {
     let hash: UInt64
     /// The name under which a PostgreSQL server keeps it prepared.
     ///
-    /// It contains a hash of the text: behind a pooler another version of this program might have left a statement with
-    /// the same purpose and another text in the same session.
+    /// It contains a hash of the text: behind a pooler another version of this program, or a worker of another schema,
+    /// might have left a statement with the same purpose and another text in the same session.
     let preparedName: String
 
     init(_ name: String, sql text: String) {
         self.name = name
         self.text = text
-        // FNV-1a, 64 bits (https://datatracker.ietf.org/doc/html/draft-eastlake-fnv): the same in every process.
-        hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0100_0000_01b3 }
+        hash = StableHash.of(text)
         preparedName = "refresh_worker_\(String(hash, radix: 16))"
     }
 

@@ -6,7 +6,6 @@ extension SQLiteStore {
         "last lease",
         sql: "SELECT max(until) FROM \(LeaseFile.schema).leases WHERE epoch = ?1"
     )
-    static let beforeMove: [SQLStatement] = []
     static let schemaVersion = SQLiteSchema.readVersion
 
     static let removeTombstones = [
@@ -47,6 +46,7 @@ extension SQLiteStore {
             """
     )
 
+    var beforeMove: [SQLStatement] { [] }
     var databaseName: String { "The database \(path)" }
 
     func rows<Element: Sendable>(

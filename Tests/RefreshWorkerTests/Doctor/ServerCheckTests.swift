@@ -82,6 +82,21 @@ struct ServerCheckTests {
         #expect(settings.severity == .ok && settings.text.contains("isolation is serializable: the worker asks for"))
     }
 
+    @Test("the advice is for the schema of the address")
+    func schema() throws {
+        for change: @Sendable (inout ServerFacts) -> Void in [
+            { $0.mayCreateSchema = false }, { $0.lackingRights = ["SELECT on grants"] },
+        ] {
+            let facts = Self.facts { facts in
+                facts.schema = nil
+                change(&facts)
+            }
+            let checks = try Self.check(facts, at: "postgres:///g?schema=user")
+            let tables = try #require(checks.first { $0.name == "database tables" })
+            #expect(tables.text.contains("SCHEMA \"user\" "), "\(tables)")
+        }
+    }
+
     @Test("a user who cannot see the transactions of others learns what to grant, which is no fault")
     func otherSessions() throws {
         let checks = try Self.check(Self.facts { $0.seesOtherSessions = false })

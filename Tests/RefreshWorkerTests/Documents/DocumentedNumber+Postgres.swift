@@ -15,6 +15,7 @@ extension DocumentedNumber {
             "First raise `--max-rate` (\(Int(EngineConfiguration(workerName: "1-a").maxRate)) a second)",
             "\(PostgresConnection.oldestServer / 10_000) or later, a primary",
             "up to \(ServerFacts.maximumWorkerConnections.asWord) per worker",
+            "A name has 1 to \(SchemaName.maximumLength) lower-case letters, digits and `_`",
             "a `default_pool_size` of \(ServerFacts.maximumWorkerConnections.asWord) for each worker",
             "a short one to each of them every \(Connector.surveyInterval.spelled)",
             "leaves them alone for its first \(Lease.span.spelled)",

@@ -331,6 +331,13 @@ struct SpillFileTests {
         let state = SpillLocation(of: server, keyFile: "/etc/keys", environment: ["STATE_DIRECTORY": "/s:/t"])
         #expect(state.unsaved(by: "1-a") == "/s/refresh-worker.unsaved-1-a")
         #expect(SpillLocation(of: server, keyFile: "/etc/rw/keys", environment: [:]).folder == "/etc/rw")
+        let other = SpillLocation(
+            of: try DatabaseLocation("postgres://u@h/d?schema=other"),
+            keyFile: "/etc/keys",
+            environment: ["STATE_DIRECTORY": "/s"]
+        )
+        #expect(other.unsaved(by: "1-a") == "/s/refresh-worker-other.unsaved-1-a")
+        #expect(!state.isSpill("refresh-worker-other.unsaved-1-a"), "another schema's results are left alone")
         #expect(SpillLocation.setAside("/s/g.sqlite.unsaved-1-a") == "/s/g.sqlite.set-aside-1-a")
         #expect(SpillLocation.setAside("/s/odd") == "/s/odd.set-aside")
     }

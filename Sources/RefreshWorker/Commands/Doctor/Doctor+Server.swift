@@ -34,7 +34,7 @@ extension Doctor {
         [
             server(facts, at: address).named("database server"),
             connection(facts, to: address).named("database connection"),
-            tables(facts).named("database tables"), settings(facts).named("database settings"),
+            tables(facts, in: address.schema).named("database tables"), settings(facts).named("database settings"),
             autovacuum(facts).named("autovacuum"), connectionLimit(facts).named("database connections"),
             serverClock(facts, hostClock: hostClock).named("database clock"),
         ]
@@ -63,19 +63,19 @@ extension Doctor {
         return .ok("encrypted, the server's certificate is verified\(pooler)")
     }
 
-    private static func tables(_ facts: ServerFacts) -> Check {
+    private static func tables(_ facts: ServerFacts, in name: SchemaName) -> Check {
         let user = facts.user
-        let grant = "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(user);"
+        let grant = "GRANT ALL ON ALL TABLES IN SCHEMA \(name.identifier) TO \(user);"
         guard let schema = facts.schema else {
             // The rights are known even for tables that this user cannot read.
             guard facts.lackingRights.isEmpty else {
-                let advice = "as their owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(user); \(grant)"
-                return .fault("\(user) cannot use them", advice: advice)
+                let use = "GRANT USAGE, CREATE ON SCHEMA \(name.identifier) TO \(user);"
+                return .fault("\(user) cannot use them", advice: "as their owner run: \(use) \(grant)")
             }
             guard !facts.mayCreateSchema else {
                 return .warning("missing: the worker creates them at its first start, as \(user)")
             }
-            let advice = "as the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(user);"
+            let advice = "as the database's owner run: CREATE SCHEMA \(name.identifier) AUTHORIZATION \(user);"
             return .fault("missing, or \(user) cannot use them", advice: advice)
         }
         guard facts.lackingRights.isEmpty else {

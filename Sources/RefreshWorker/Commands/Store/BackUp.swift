@@ -50,8 +50,10 @@ extension Command {
             series = BackupSeries(folder: arguments.operand, ending: ending, keeps: keep)
             file += "/" + BackupSeries.name(at: now, ending: ending)
         }
-        guard let database = context.configuration.database.file else {
-            throw CommandError(notBackedUp: context.configuration.database, to: file)
+        let database: String
+        switch context.configuration.database {
+        case .file(let path): database = path
+        case .server(let address): throw CommandError(notBackedUp: address, to: file)
         }
         try DatabaseBackup.checkDestination(file)
         guard context.inputs.files.exists(database) else {
@@ -97,12 +99,12 @@ extension Command {
 
 extension CommandError {
     /// PostgreSQL has its own backup tools, which do this better than this program could.
-    fileprivate init(notBackedUp database: DatabaseLocation, to file: String) {
+    fileprivate init(notBackedUp database: DatabaseAddress, to file: String) {
         self.init(
             .configuration,
             """
-            \(database) is on a PostgreSQL server, which has its own backup tool: run: pg_dump --format=custom \
-            --schema=refresh_worker --file=\(file) '\(database)'
+            \(database.url) is on a PostgreSQL server, which has its own backup tool: run: pg_dump --format=custom \
+            --schema=\(database.schema.text) --file=\(file) '\(database.urlForPostgres)'
             its tokens stay sealed: keep a copy of the key ring as well, apart from it
             """
         )

@@ -93,7 +93,8 @@ extension CommandError {
         switch target {
         case .file(let path):
             "rm -f -- \(["", "-wal", "-shm", ".reserve"].map { (path + $0).shellWord }.joined(separator: " ")) \(path.shellWord)-leases-*"
-        case .server(let address): "psql \(address.url.shellWord) -c 'DROP SCHEMA refresh_worker CASCADE'"
+        case .server(let address):
+            "psql \(address.urlForPostgres.shellWord) -c 'DROP SCHEMA \(address.schema.identifier) CASCADE'"
         }
     }
 }

@@ -1,10 +1,11 @@
 import Base
+import Storage
 
 /// The folder and the names of spill files.
 ///
 /// For a SQLite file it is the folder of the database: the results stay with it and do not need other space. For a
 /// server it is the service's state folder, or that of the key ring, which the worker's user can write for `keys
-/// rotate`.
+/// rotate`. Workers of several schemas can share that folder.
 struct SpillLocation: Equatable, Sendable {
     private static let stateDirectoryName = "STATE_DIRECTORY"
 
@@ -22,11 +23,11 @@ struct SpillLocation: Equatable, Sendable {
             folder = path.parentFolder
             stem = path.fileName
             isBesideDatabase = true
-        case .server:
+        case .server(let address):
             // systemd separates several folders by colons.
             let state = environment[Self.stateDirectoryName]?.split(separator: ":").first.map(String.init)
             folder = state ?? PathResolver.absolute(keyFile).parentFolder
-            stem = "refresh-worker"
+            stem = "refresh-worker" + (address.schema.isStandard ? "" : "-\(address.schema.text)")
             isBesideDatabase = false
         }
     }
