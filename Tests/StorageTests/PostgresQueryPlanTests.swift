@@ -38,6 +38,19 @@ struct PostgresQueryPlanTests {
         }
     }
 
+    @Test("A page of grants reads the schedule of these grants alone")
+    func pages() async throws {
+        try await withManyGrants { url in
+            let copied = SQLQuery("page", sql: "\(PostgresStore.allOfGrants) WHERE id > $2 ORDER BY id LIMIT $1")
+            let last = SQLQuery("last", sql: "\(PostgresStore.allOfGrants) ORDER BY id DESC LIMIT 1")
+            for query in [PostgresStore.grantQueries.page, PostgresStore.grantQueries.pageOfState, copied, last] {
+                let plan = try await plan(of: query, on: url)
+                #expect(plan.contains("Nested Loop") && !plan.contains("Seq Scan on grant"), "\(plan)")
+                #expect(plan.contains("Index Cond: (grant_id = g.id)"), "\(plan)")
+            }
+        }
+    }
+
     @Test("No statement about leases reads a clock that differs where an extension computes a part of it")
     func clocks() async throws {
         try await withManyGrants { url in

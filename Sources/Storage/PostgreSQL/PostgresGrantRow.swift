@@ -4,6 +4,14 @@ import Base
 enum PostgresGrantRow {
     /// The two rows of a grant, as a source of ``columns``.
     static let source = "refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id"
+    /// The same for statements that lock nothing: the server finds the schedule of each grant by its id.
+    ///
+    /// For a page after an id it would otherwise read the whole schedule before that id, so all pages would take a time
+    /// that grows with the square of their number.
+    private static let unlockedSource = """
+        refresh_worker.grants AS g
+        CROSS JOIN LATERAL (SELECT * FROM refresh_worker.grant_schedule WHERE grant_id = g.id OFFSET 0) AS s
+        """
 
     private static let key = ["id"]
     private static let fixed = ["user_id", "connection", "created_at"]
@@ -42,10 +50,10 @@ enum PostgresGrantRow {
 
     /// The columns that ``GrantRowReader`` expects from ``source``.
     static let columns = names(of: Grant.readColumns) + ", s.lease_owner, s.lease_claim, s.lease_epoch, s.lease_until"
-    /// The columns of ``Grant/table`` in ``source``.
-    static let allColumns = names(of: Grant.table)
+    /// The beginning of a query for the columns of ``Grant/table``.
+    static let selectAll = "SELECT \(names(of: Grant.table)) FROM \(unlockedSource)"
 
-    static let queries = GrantQueries(columns: columns, source: source)
+    static let queries = GrantQueries(columns: columns, source: unlockedSource)
     /// They lock grants against claims and plain refreshes until the transaction ends.
     ///
     /// Both rows are locked: only a locked row is read again if a plain refresh has changed it since the snapshot.

@@ -114,7 +114,7 @@ extension PostgresStore {
         }
     }
 
-    static let allOfGrants = "SELECT \(PostgresGrantRow.allColumns) FROM \(PostgresGrantRow.source)"
+    static let allOfGrants = PostgresGrantRow.selectAll
 
     static func restore(_ rows: [[SQLValue]], of kind: ArchiveRecord.Kind) -> [SQLStatement] {
         guard !rows.isEmpty else { return [] }
