@@ -46,6 +46,8 @@ package struct SchemaName: Hashable, Sendable {
     }
 
     /// Returns a statement for this schema. It was written for the standard one.
+    ///
+    /// A `search_path` would need no other text, but a pooler that lends a session for one transaction does not keep it.
     func translated(_ statement: String) -> String {
         guard !isStandard else { return statement }
         let standardName = Array(Self.standardText.utf8)

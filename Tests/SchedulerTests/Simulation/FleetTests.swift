@@ -40,7 +40,8 @@ struct FleetTests {
         print(" p50 ms | p99 ms | most ms | overdue |\n|" + String(repeating: "---:|", count: 10))
         let bytesBefore = try FleetSimulation.residentBytes()
         for (grants, workers) in [
-            (1_000_000, 1), (5_000_000, 1), (10_000_000, 1), (10_000_000, 2), (100_000_000, 20), (100_000_000, 1),
+            (1_000_000, 1), (2_000_000, 2), (5_000_000, 1), (10_000_000, 1), (10_000_000, 2), (100_000_000, 20),
+            (100_000_000, 1),
         ] {
             var fleet = try FleetSimulation(grants: grants, workers: workers)
             try fleet.run(for: .seconds(60))
@@ -186,7 +187,7 @@ private struct FleetSimulation {
 
     func row(bytesBefore: Int) throws -> String {
         let seconds = Int(span.inSeconds)
-        let megabytes = (try Self.residentBytes() - bytesBefore) / 1_000_000
+        let megabytes = max(0, try Self.residentBytes() - bytesBefore) / 1_000_000
         let fields = [
             grants, workers, grants / Self.period / workers, entriesRead / seconds,
             mostInWindow + mostQueued + mostInFlight, megabytes, Int(late(0.5)),
