@@ -344,10 +344,15 @@ extension Grant {
     package mutating func setLease(_ lease: Lease?) { self.lease = lease }
 
     /// Sets the state, the reason and their time that an imported grant had at its origin.
+    ///
+    /// One that has left its account keeps no id of it: another connection of the user can get the account.
     package mutating func restore(state: GrantState, reason: GrantReason, since: Timestamp) {
         enter(state, reason: reason, at: since)
         self.since = since
         if state.endsRefreshes { dueAt = nil }
+        guard reason == .accountMoved, owner.googleUserID != nil else { return }
+        owner.googleUserID = nil
+        formerTokensUntil = issuedTokens.end
     }
 
     mutating func enter(_ state: GrantState, reason: GrantReason, at now: Timestamp) {

@@ -124,6 +124,20 @@ struct GrantImportTests {
         #expect(try await fixture.store.grants(ofUser: "a") == grants)
     }
 
+    @Test("an account is free for another connection once a replacing line says that it has left one")
+    func leftAccount() async throws {
+        let stored = ["connection": "work", "google_user_id": "2"]
+        let lines = try [line("a", ["google_user_id": "1"]), line("a", stored)]
+        try await fixture.importText(lines.joined(separator: "\n"))
+        let left = try line("a", ["connection": "work", "state": "disconnected", "reason": "account_moved"])
+        #expect(try await fixture.importText(left, replace: true) == ImportTally(replaced: 1))
+        let text = try line("a", ["refresh_token": "1//x", "google_user_id": "2"])
+        #expect(try await fixture.importText(text, replace: true) == ImportTally(replaced: 1))
+        let grants = try await fixture.store.grants(ofUser: "a")
+        #expect(grants.map(\.owner.googleUserID) == ["2", nil])
+        #expect(grants.map(\.reason) == [.none, .accountMoved])
+    }
+
     @Test("names the line and the user of a bad record, if the user can be read")
     func namesUsers() async throws {
         let text = #"{"user_id": "a"}"# + "\n" + #"{"refresh_token": "1//a"}"#
