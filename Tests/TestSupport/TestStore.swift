@@ -22,6 +22,7 @@ package final class TestStore: SQLStore {
         var lookError: StoreError?
         var beforeClaim: @Sendable (_ number: Int) async -> Void = { _ in }
         var beforeTransaction: @Sendable () async -> Void = {}
+        var beforeQuery: (@Sendable (_ name: String) async -> Void)?
     }
 
     package let database: SQLiteStore
@@ -132,6 +133,11 @@ package final class TestStore: SQLStore {
         state.withLock { $0.beforeTransaction = action }
     }
 
+    /// Runs `action` before each query outside a transaction, which waits for it; `nil` ends that.
+    package func beforeQuery(_ action: (@Sendable (_ name: String) async -> Void)?) {
+        state.withLock { $0.beforeQuery = action }
+    }
+
     package func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
@@ -220,6 +226,9 @@ extension TestStore {
         by reader: SQLReader,
         _ read: @escaping @Sendable (_ position: Int, _ row: inout SQLiteRow) throws(StoreError) -> Element
     ) async throws(StoreError) -> [Element] {
+        if let action = state.withLock(\.beforeQuery) {
+            for statement in statements { await action(statement.query.name) }
+        }
         try refuseCount(statements, by: reader)
         return try await database.rows(statements, by: reader, read)
     }

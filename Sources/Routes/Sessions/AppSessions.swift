@@ -124,12 +124,10 @@ struct AppSessions: Sendable {
             try await checkFirstUse(of: claims, at: now)
             return nil
         }
-        // The session's user: an import might have joined the user that the token names with another one.
-        guard let user = try await dependencies.store.user(session.userID), user.mayHaveSessions,
-            session.isLive(at: now)
-        else {
-            throw AppError.invalidRefreshToken
-        }
+        // The session's user: an import might have joined the user that the token names with another one. If it has done
+        // so since the session was read, the transaction finds both.
+        guard let user = try await dependencies.store.user(session.userID) else { return nil }
+        guard user.mayHaveSessions, session.isLive(at: now) else { throw AppError.invalidRefreshToken }
         let leaseTime = try await dependencies.store.leaseTime()
         switch session.decide(presented: claims.hash, leaseTime: leaseTime, grace: dependencies.sessionGrace) {
         case .repeatCurrent(mustRecord: false):
@@ -166,8 +164,12 @@ struct AppSessions: Sendable {
     }
 
     private func end(_ id: SessionID, ofUser userID: String) async throws {
-        guard let session = try await dependencies.store.session(id, ofTokenFor: userID) else { return }
-        try await dependencies.store.transact { try $0.endSession(id, ofUser: session.userID) }
+        guard try await dependencies.store.session(id, ofTokenFor: userID) != nil else { return }
+        try await dependencies.store.transact { transaction in
+            // An import might have joined the user with another one since.
+            guard let session = try transaction.session(id, ofTokenFor: userID) else { return }
+            try transaction.endSession(id, ofUser: session.userID)
+        }
     }
 
     /// Ends the family of a former refresh token. One that has not begun then never begins.

@@ -232,6 +232,26 @@ struct AppSessionsTests {
         #expect(try await fixture.refresh(tablet.refresh).statusAndDetail == Self.refusal)
     }
 
+    @Test("a user who is joined with another one during a request stays signed in, or is signed out as asked")
+    func joinedMeanwhile() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        let phone = try await fixture.signIn()
+        let first = try await fixture.joinUser(of: phone, with: "first") { join in
+            fixture.store.beforeQuery { if $0 == "user by id" { await join() } }
+            return try await fixture.refresh(phone.refresh)
+        }
+        let refresh = try #require(first["refresh_token"]?.string)
+        let renewed = (access: try #require(first["access_token"]?.string), refresh: refresh)
+        let logout = try await fixture.joinUser(of: renewed, with: "second") { join in
+            fixture.store.beforeTransaction { await join() }
+            return try await fixture.send("POST", "/api/auth/logout", token: renewed.access)
+        }
+        #expect(logout.status == 200)
+        #expect(try await fixture.refresh(refresh).statusAndDetail == Self.refusal)
+        #expect(try await fixture.store.transact { try !$0.hasSession(ofUser: "second") })
+    }
+
     @Test("a correctly signed token that was never issued ends the family")
     func unknownToken() async throws {
         let fixture = try AccountFixture()
@@ -373,5 +393,32 @@ struct AppSessionsTests {
         #expect(response["configured"] == .bool(true))
         #expect(response["google_client_ids"] == .number("2"))
         #expect(!response.text.contains("apps.googleusercontent.com"))
+    }
+}
+
+extension AccountFixture {
+    /// Sends a request, and joins the user of a session with another one when the request calls the closure.
+    fileprivate func joinUser(
+        of session: (access: String, refresh: String),
+        with other: String,
+        during request: (_ join: @escaping @Sendable () async -> Void) async throws -> ParsedResponse
+    ) async throws -> ParsedResponse {
+        let claims = try signer.claims(of: session.refresh, at: time.now)
+        let (id, now) = (try #require(claims["sub"]?.string), time.now)
+        let error = AwaitedState<(any Error)?>(nil)
+        let response = try await request { [store] in
+            store.beforeQuery(nil)
+            store.beforeTransaction {}
+            do {
+                try await store.database.transact { transaction in
+                    try transaction.insert(User(id: other, createdAt: now))
+                    try transaction.move(user: id, to: other, at: now)
+                }
+            } catch let failure {
+                error.change { $0 = failure }
+            }
+        }
+        if let error = error.value { throw error }
+        return response
     }
 }
