@@ -86,11 +86,12 @@ struct SecurityEventApplier {
 
     /// Returns the users that sign in with the account, and those that have connected it, if the event ends their
     /// sessions.
-    private func users(namedBy event: SecurityEvent, grants: [Grant]) throws -> Set<String> {
+    private func users(namedBy event: SecurityEvent, grants: [Grant]) throws -> [String] {
         guard event.kind.endsSessions, let account = event.googleUserID else { return [] }
-        var users = Set(grants.map(\.userID))
-        if let user = try transaction.user(withGoogleUserID: account) { users.insert(user.id) }
-        return users
+        let owner = try transaction.user(withGoogleUserID: account).map(\.id)
+        // By bytes, as the store compares ids: é can be one character or two.
+        var seen: Set<[UInt8]> = []
+        return (grants.map(\.userID) + [owner].compactMap(\.self)).filter { seen.insert(Array($0.utf8)).inserted }
     }
 }
 

@@ -98,6 +98,7 @@ final class SecurityEventFixture: Sendable {
     /// Stores a grant with its user, connected an hour ago by default.
     func connect(
         _ number: Int64,
+        userID: String? = nil,
         account: String? = SecurityEventFixture.account,
         refreshToken: String? = nil,
         clientID: String = "client",
@@ -134,7 +135,7 @@ final class SecurityEventFixture: Sendable {
             }
             var (grant, events) = Grant.connected(
                 id: id,
-                userID: "user-\(number)",
+                userID: userID ?? "user-\(number)",
                 incoming: incoming,
                 dueAt: now + age + .seconds(3000),
                 at: now

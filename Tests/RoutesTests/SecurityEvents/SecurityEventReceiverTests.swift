@@ -135,6 +135,18 @@ struct SecurityEventReceiverTests {
         #expect(try await fixture.endSessions(of: "other user") == 1)
     }
 
+    @Test("sessions-revoked ends the sessions of both users whose ids differ in their bytes alone")
+    func sessionsOfAlikeUsers() async throws {
+        let users = ["caf\u{e9}", "cafe\u{301}"]
+        for (number, user) in users.enumerated() {
+            try await fixture.connect(Int64(number), userID: user)
+            try await fixture.startSessions(1, of: user)
+        }
+        await fixture.post(Self.about(.sessionsRevoked))
+        #expect(fixture.lines.securityEvents == ["sessions_revoked applied 0 2"])
+        for user in users { #expect(try await fixture.endSessions(of: user) == 0) }
+    }
+
     @Test("account-disabled suspends the grant and ends the sessions; account-enabled probes the grant immediately")
     func accountDisabledAndEnabled() async throws {
         try await fixture.connect(1)
