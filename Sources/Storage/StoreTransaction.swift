@@ -15,9 +15,9 @@ package protocol StoreTransaction {
     /// Returns all grants of a user, that of the default connection first.
     func grants(ofUser userID: String) throws -> [Grant]
 
-    /// Returns other grants that hold a refresh token for the same account at Google (by its id, else by e-mail without
-    /// regard to case).
-    func grants(sharingAccountWith grant: Grant) throws -> [Grant]
+    /// Returns other grants than `id` that hold a refresh token for this account at Google (by its id, else by e-mail
+    /// without regard to case).
+    func grants(withTokenOf account: Grant.Owner, except id: GrantID?) throws -> [Grant]
 
     /// Returns the grants of this account at Google, without those of deleted users.
     func grants(ofGoogleUser googleUserID: String) throws -> [Grant]
@@ -106,6 +106,11 @@ package protocol StoreTransaction {
 }
 
 extension StoreTransaction {
+    /// Returns other grants that hold a refresh token for the same account at Google.
+    func grants(sharingAccountWith grant: Grant) throws -> [Grant] {
+        try grants(withTokenOf: grant.owner, except: grant.id)
+    }
+
     /// `true` if an identifier is stored.
     func hasRecorded(_ identifier: String) throws -> Bool {
         try time(ofIdentifier: identifier) != nil

@@ -92,10 +92,11 @@ package struct GrantDisconnection: Hashable, Sendable {
     /// Returns `true` if the revocation of a token that belongs to no stored grant would end one that does. `account`
     /// is the owner of the token at Google, and `userID` the user who has brought it.
     ///
-    /// A connection of that user whose account is unknown might be of this one: an import need not name the account.
+    /// An import need not name the account. So a grant of any user might have its e-mail address alone, and a connection
+    /// of that user whose account is unknown might be of this one.
     package static func isShared(
         _ token: Secret,
-        ofAccount account: String,
+        ofAccount account: Grant.Owner,
         broughtBy userID: String,
         clientID: String,
         in transaction: any StoreTransaction,
@@ -103,7 +104,8 @@ package struct GrantDisconnection: Hashable, Sendable {
     ) throws -> Bool {
         if try !transaction.grants(withRefreshTokenMark: TokenMarks(of: token).digest).isEmpty { return true }
         let unknown = try transaction.grants(ofUser: userID).filter { $0.owner.googleUserID?.isEmpty ?? true }
-        let grants = try transaction.grants(ofGoogleUser: account) + unknown
+        let known = try account.googleUserID.map { try transaction.grants(ofGoogleUser: $0) } ?? []
+        let grants = try known + unknown + transaction.grants(withTokenOf: account, except: nil)
         return grants.contains { $0.isEnded(byRevocationFor: clientID, at: now) }
     }
 

@@ -175,11 +175,12 @@ extension SQLTransaction {
         try grants(SQLStatement(Self.grantQueries.ofUser, .text(userID))).sortedByConnection
     }
 
-    func grants(sharingAccountWith grant: Grant) throws -> [Grant] {
-        let values: [SQLValue] = [.text(grant.owner.googleUserID), .integer(grant.id.rawValue)]
+    func grants(withTokenOf account: Grant.Owner, except id: GrantID?) throws -> [Grant] {
+        // No id is negative.
+        let values: [SQLValue] = [.text(account.googleUserID), .integer(id?.rawValue ?? -1)]
         var found: [Grant] = []
-        if grant.owner.googleUserID != nil { found += try grants(found: Self.grantQueries.sameAccount, by: values) }
-        if let email = grant.owner.email {
+        if account.googleUserID != nil { found += try grants(found: Self.grantQueries.sameAccount, by: values) }
+        if let email = account.email {
             found += try grants(found: Self.grantQueries.sameEmail, by: values + [.text(email)])
         }
         return found.sorted { $0.id < $1.id }

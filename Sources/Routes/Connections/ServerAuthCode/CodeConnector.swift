@@ -130,14 +130,14 @@ struct CodeConnector: Sendable {
         bringing unchecked: ExchangedTokens,
         preparedBy preparation: AccountConnector.Preparation
     ) async -> CodeExchanges.Outcome {
-        let account: String
+        let account: Grant.Owner
         do throws(LookupError) {
             account = try await self.account(of: response)
         } catch {
             // The first refresh checks the account, as for every grant.
             return await store(unchecked, preparedBy: preparation)
         }
-        guard account == identity.googleUserID else {
+        guard account.googleUserID == identity.googleUserID else {
             exchanges.hold(nil, for: key)
             log("a server auth code belongs to another account than the access token", because: "account_mismatch")
             revocation.revoke(response.rotated ?? response.accessToken, ofAccount: account)
@@ -151,9 +151,10 @@ struct CodeConnector: Sendable {
         return await store(exchanged, preparedBy: preparation)
     }
 
-    private func account(of response: TokenResponse) async throws(LookupError) -> String {
-        if let account = response.account { return account }
-        return try await exchanges.endpoint.userInfo(accessToken: response.accessToken).googleUserID
+    private func account(of response: TokenResponse) async throws(LookupError) -> Grant.Owner {
+        if let account = response.account { return Grant.Owner(googleUserID: account) }
+        let owner = try await exchanges.endpoint.userInfo(accessToken: response.accessToken)
+        return Grant.Owner(googleUserID: owner.googleUserID, email: owner.email)
     }
 
     // MARK: Storing
@@ -183,7 +184,7 @@ struct CodeConnector: Sendable {
             } catch let error as AppError {
                 // The user was deleted, signed out or connected otherwise while the code was exchanged.
                 exchanges.hold(nil, for: key)
-                revocation.revoke(exchanged.refreshToken ?? exchanged.accessToken, ofAccount: identity.googleUserID)
+                revocation.revoke(exchanged.refreshToken ?? exchanged.accessToken, ofAccount: identity.owner)
                 return .refused(error)
             } catch {
                 dependencies.engine.reportStoreFailure(error, waiting: 1)

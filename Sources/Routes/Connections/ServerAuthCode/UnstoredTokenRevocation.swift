@@ -19,11 +19,11 @@ struct UnstoredTokenRevocation: Sendable {
     let requestID: String
 
     /// Revokes a token apart from its request, unless that would end a stored grant.
-    func revoke(_ token: Secret, ofAccount account: String) {
+    func revoke(_ token: Secret, ofAccount account: Grant.Owner) {
         exchanges.revoke { await tryToRevoke(token, ofAccount: account) }
     }
 
-    private func tryToRevoke(_ token: Secret, ofAccount account: String) async {
+    private func tryToRevoke(_ token: Secret, ofAccount account: Grant.Owner) async {
         var pause = Self.firstPause
         for attempt in 1...Self.maximumAttempts {
             do {
@@ -47,9 +47,9 @@ struct UnstoredTokenRevocation: Sendable {
     }
 
     /// Tries to revoke a token, and returns `true` if it is done, or must not be done.
-    private func settle(_ token: Secret, ofAccount account: String) async throws -> Bool {
+    private func settle(_ token: Secret, ofAccount account: Grant.Owner) async throws -> Bool {
         // Google ends every token of the account: also one that is not stored yet.
-        if exchanges.holdsTokens(ofAccount: account) { return true }
+        guard let accountID = account.googleUserID, !exchanges.holdsTokens(ofAccount: accountID) else { return true }
         let (userID, clientID, store) = (userID, clientID, dependencies.store)
         let askedAt = dependencies.time.now
         let isShared = try await store.transact {
@@ -66,7 +66,7 @@ struct UnstoredTokenRevocation: Sendable {
         guard case .done = await exchanges.endpoint.revoke(token, mayStillSend: { true }) else { return false }
         let now = dependencies.time.now
         try await store.transact {
-            try GrantDisconnection.makeGrantsDue(ofAccount: account, clientID: clientID, in: $0, at: now)
+            try GrantDisconnection.makeGrantsDue(ofAccount: accountID, clientID: clientID, in: $0, at: now)
         }
         await dependencies.engine.storeChanged()
         return true

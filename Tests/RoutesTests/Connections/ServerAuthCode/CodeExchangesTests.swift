@@ -176,6 +176,22 @@ struct CodeExchangesTests {
         #expect(fixture.codes.revoked == ["1//server"])
     }
 
+    @Test("the token of a deleted user is not revoked if another user's grant has the e-mail address of its account")
+    func sharedAddress() async throws {
+        let fixture = try fixture()
+        try await fixture.importGrant(ofUser: "7", owner: Grant.Owner(email: "Jane@gmail.com"))
+        fixture.codes.grant("4/0A")
+        _ = try await fixture.send("GET", "/v1/user/me", token: fixture.token(ofUser: "42"))
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        _ = try await fixture.send("DELETE", "/v1/user/me", token: fixture.token(ofUser: "42"))
+        fixture.codes.release()
+        #expect(try await response.statusAndCode == "404 USER_NOT_FOUND")
+        await fixture.exchanges.waitUntilNothingIsInProgress()
+        #expect(fixture.codes.revoked == [])
+    }
+
     @Test("a user who disconnects while the store fails is not connected again")
     func disconnectedMeanwhile() async throws {
         let fixture = try fixture()
