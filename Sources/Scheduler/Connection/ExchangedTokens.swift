@@ -176,10 +176,15 @@ extension ResultRecovery {
         // The newest first: older ones of the same connection are outdated then.
         for tokens in list.sorted(by: { $0.receivedAt > $1.receivedAt }) {
             let (id, connection, now) = (GrantID.random(from: random), ConnectionID.random(from: random), time.now)
-            let isCurrent = try await store.transact { transaction in
-                try tokens.store(in: transaction, newID: id, newConnection: connection, sealingWith: vault, at: now)
+            do {
+                let isCurrent = try await store.transact { transaction in
+                    try tokens.store(in: transaction, newID: id, newConnection: connection, sealingWith: vault, at: now)
+                }
+                if isCurrent { stored += 1 } else { outdated += 1 }
+            } catch let error as StoreError where error.code == .conflict {
+                // One user's data must not keep all others from their refreshes.
+                contradicting += 1
             }
-            if isCurrent { stored += 1 } else { outdated += 1 }
         }
     }
 }

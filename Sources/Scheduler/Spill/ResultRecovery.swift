@@ -11,6 +11,8 @@ package struct ResultRecovery: Hashable, Sendable {
     package var outdated = 0
     /// Results of grants that are not in the store.
     package var unknown = 0
+    /// Tokens of codes that contradict the stored data, and are not stored.
+    package var contradicting = 0
 
     private static let batchSize = 100
 

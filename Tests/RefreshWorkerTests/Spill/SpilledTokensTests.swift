@@ -1,11 +1,11 @@
 import Crypto
-import Storage
 import TestSupport
 import Testing
 
 @testable import Base
 @testable import RefreshWorker
 @testable import Scheduler
+@testable import Storage
 
 @Suite("Tokens of codes in a spill file", .timeLimit(.minutes(10)))
 struct SpilledTokensTests {
@@ -102,6 +102,30 @@ struct SpilledTokensTests {
             #expect(try fixture.names.filter { $0.contains("unsaved") || $0.contains("set-aside") } == [])
             try await spill(list, context, vault)
             #expect(try await grant(of: "42", fixture) == first)
+        }
+    }
+
+    @Test("are set aside if they contradict the data, and those of other users are stored")
+    func contradicting() async throws {
+        try await with { fixture, context, vault in
+            let now = fixture.time.now
+            try await connect(.default, account: "g-2", at: now, fixture, vault)
+            try await connect(Self.work, account: "g-1", at: now, fixture, vault)
+            let store = try fixture.openStore()
+            // A row that no statement of this program writes: a connection that has left its account, and has it still.
+            try await store.transact { transaction in
+                var grant = try #require(try transaction.grant(GrantID(rawValue: 8)))
+                let owner = grant.owner
+                _ = grant.leaveAccount(at: now)
+                grant.owner = owner
+                try transaction.update(grant)
+            }
+            await store.close()
+            let later = now + .seconds(60)
+            try await spill([tokens(of: "42", "jane", at: later), tokens(of: "43", "joe", at: later)], context, vault)
+            let joe = try #require(try await grant(of: "43", fixture))
+            #expect(try vault.openRefreshToken(of: joe)?.reveal() == "1//joe")
+            #expect(try fixture.names.contains { $0.contains("set-aside") })
         }
     }
 

@@ -146,6 +146,12 @@ struct SpillRecovery {
             time: context.time,
             random: context.random
         )
+        let contradicting = recovered.summary.contradicting
+        if recovered.problem == nil, contradicting > 0 {
+            recovered.problem = """
+                the tokens of \(contradicting) users contradict what is stored about them: look at these users with users show
+                """
+        }
         let unknown = recovered.summary.unknown
         if recovered.problem == nil, unknown > 0 {
             recovered.problem = """
