@@ -79,7 +79,7 @@ extension SQLQuery {
         "leave account",
         sql: """
             DELETE FROM refresh_worker.accounts
-            WHERE google_user_id = (SELECT google_user_id FROM refresh_worker.users WHERE user_id = $2)
+            WHERE google_user_id = (SELECT google_user_id FROM refresh_worker.users WHERE user_id = $2) AND user_id = $2
                 AND ($1 IS NULL OR google_user_id <> $1 AND \(isAccount("$1", ofUser: "$2")))
             """
     )
