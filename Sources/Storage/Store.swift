@@ -206,9 +206,9 @@ package protocol Store: Sendable {
     func nextNoticeAt() async throws -> Timestamp?
     /// Returns how many notices wait for delivery, and for how long.
     func pendingNotices() async throws -> PendingNotices
-    func noticeAccepted(_ key: Notice.Key, at now: Timestamp) async throws
-    func noticePostponed(_ key: Notice.Key, until next: Timestamp) async throws
-    func noticeGivenUp(_ key: Notice.Key, at now: Timestamp) async throws
+    func noticeAccepted(_ notice: Notice, at now: Timestamp) async throws
+    func noticePostponed(_ notice: Notice, until next: Timestamp) async throws
+    func noticeGivenUp(_ notice: Notice, at now: Timestamp) async throws
     /// Makes notices of changes at `start` and later pending again, including accepted ones, for one user or all, and
     /// returns their number.
     ///

@@ -179,7 +179,7 @@ struct AccountDeletionTests {
                 try transaction.insert(try Sample.grant(1))
             }
             try await store.change(GrantID(rawValue: 1)) { $0.disconnect(reason: .invalidGrant, at: start) }
-            try await store.noticeAccepted(Notice.Key(userID: "user 1", number: 1), at: start)
+            try await store.noticeAccepted(try await store.notice(Notice.Key(userID: "user 1", number: 1)), at: start)
 
             var expected = RemovedCounts()
             expected.successors = 1

@@ -73,7 +73,7 @@ struct NoticeConformanceTests {
                 let due = try await store.dueNotices(at: start, atMost: 10)
                 #expect(due.map(\.content) == [content])
                 #expect(due.map(\.userID) == ["user 1"])
-                for notice in due { try await store.noticeAccepted(notice.key, at: start) }
+                for notice in due { try await store.noticeAccepted(notice, at: start) }
             }
             #expect(try await store.nextNoticeAt() == nil)
             #expect(try await store.pendingNotices() == PendingNotices(count: 0, oldest: nil))
@@ -97,7 +97,7 @@ struct NoticeConformanceTests {
             var types: [String: [String]] = [:]
             while let notice = try await store.dueNotices(at: start, atMost: 1).first {
                 types[notice.userID, default: []].append(notice.content.type)
-                try await store.noticeAccepted(notice.key, at: start)
+                try await store.noticeAccepted(notice, at: start)
             }
             #expect(types == ["user 1": ["grant.disconnected", "user.deleted"], "without a grant": ["user.deleted"]])
         }
@@ -134,20 +134,20 @@ struct NoticeConformanceTests {
                 try await store.dueNotices(at: start + .seconds(seconds), atMost: 10).map(\.key)
             }
             #expect(try await due(5) == [user1(1), user2(1)])
-            try await store.noticePostponed(user1(1), until: start + .seconds(60))
+            try await store.noticePostponed(try await store.notice(user1(1)), until: start + .seconds(60))
             #expect(try await due(59) == [user2(1)])
             #expect(try await due(60) == [user2(1), user1(1)])
             #expect(try await store.dueNotices(at: start + .seconds(60), atMost: 10).map(\.attempts) == [0, 1])
 
-            try await store.noticeAccepted(user2(1), at: start + .seconds(60))
+            try await store.noticeAccepted(try await store.notice(user2(1)), at: start + .seconds(60))
             #expect(try await store.nextNoticeAt() == start + .seconds(60))
-            try await store.noticeGivenUp(user1(1), at: start + .seconds(61))
+            try await store.noticeGivenUp(try await store.notice(user1(1)), at: start + .seconds(61))
             #expect(try await due(61) == [user1(2)])
-            try await store.noticeAccepted(user1(2), at: start + .seconds(62))
+            try await store.noticeAccepted(try await store.notice(user1(2)), at: start + .seconds(62))
             // A second response to the same notice, and one to a notice that was never sent, change nothing.
-            try await store.noticePostponed(user1(2), until: start)
-            try await store.noticeGivenUp(user1(2), at: start)
-            try await store.noticeAccepted(user1(77), at: start)
+            try await store.noticePostponed(try await store.notice(user1(2)), until: start)
+            try await store.noticeGivenUp(try await store.notice(user1(2)), at: start)
+            try await store.noticeAccepted(try await store.notice(user1(77)), at: start)
             #expect(try await store.nextNoticeAt() == nil)
         }
     }
@@ -160,9 +160,9 @@ struct NoticeConformanceTests {
         try await withStore(kind) { store, _ in
             try await disconnectAndReconnect(first, in: store)
             try await store.change(second) { $0.disconnect(reason: .invalidGrant, at: start) }
-            try await store.noticeAccepted(user1(1), at: start)
-            try await store.noticePostponed(user1(2), until: start + .seconds(30))
-            try await store.noticeGivenUp(user2(1), at: start)
+            try await store.noticeAccepted(try await store.notice(user1(1)), at: start)
+            try await store.noticePostponed(try await store.notice(user1(2)), until: start + .seconds(30))
+            try await store.noticeGivenUp(try await store.notice(user2(1)), at: start)
 
             let later = start + .seconds(100)
             #expect(try await store.replayNotices(since: start, ofUser: "missing", at: later) == 0)
@@ -174,7 +174,7 @@ struct NoticeConformanceTests {
             #expect(due.map(\.pendingSince) == [later] && due.map(\.at) == [start] && due.map(\.attempts) == [0])
             #expect(try await store.replayNotices(since: start, ofUser: nil, at: later) == 1)
             #expect(try await store.dueNotices(at: later, atMost: 10).map(\.key) == [user1(1), user2(1)])
-            try await store.noticeAccepted(user1(1), at: later)
+            try await store.noticeAccepted(try await store.notice(user1(1)), at: later)
             #expect(try await store.dueNotices(at: later, atMost: 10).map(\.key) == [user1(2), user2(1)])
         }
     }
@@ -210,7 +210,7 @@ struct NoticeConformanceTests {
             while true {
                 let due = try await store.dueNotices(at: start + .seconds(9), atMost: 1_000)
                 guard !due.isEmpty else { break }
-                for notice in due { try await store.noticeAccepted(notice.key, at: start + .seconds(9)) }
+                for notice in due { try await store.noticeAccepted(notice, at: start + .seconds(9)) }
                 finished += due.count
             }
             #expect(finished == 2 * numbers.count && finished > pageSize)
@@ -220,6 +220,23 @@ struct NoticeConformanceTests {
             let due = try await store.dueNotices(at: later, atMost: 10_000)
             #expect(due.count == numbers.count)
             #expect(due.allSatisfy { $0.at == start + .seconds(1) }, "the oldest of each grant comes first")
+        }
+    }
+
+    @Test("The end of a notice that was removed since does not end a later one", arguments: StoreKind.allCases)
+    func removedNotice(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await store.transact { try $0.notify(.userDeleted, ofUser: "user 1", at: start) }
+            let removed = try #require(try await store.dueNotices(at: start, atMost: 1).first)
+            try await store.noticeAccepted(removed, at: start)
+            let later = start + Retention.notices + .seconds(1)
+            #expect(try await store.removeExpired(at: later).notices == 1)
+            try await store.transact { try $0.notify(.userDeleted, ofUser: "user 1", at: later) }
+            try await store.noticeAccepted(removed, at: later)
+            try await store.noticeGivenUp(removed, at: later)
+            try await store.noticePostponed(removed, until: later + .seconds(60))
+            let due = try await store.dueNotices(at: later, atMost: 2)
+            #expect(due.map(\.key) == [removed.key] && due.first?.id != removed.id)
         }
     }
 

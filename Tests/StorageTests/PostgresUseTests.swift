@@ -51,7 +51,7 @@ struct PostgresUseTests {
                 { try await postpone(store) },
                 { try await store.transact { try $0.setClientHealth([1], of: "c") } },
                 { try await store.storeResults { _ = try $0.grant(id) } },
-                { try await store.noticeAccepted(Notice.Key(userID: "user 1", number: 1), at: start) },
+                { try await store.noticeAccepted(Sample.notice(Notice.Key(userID: "user 1", number: 1)), at: start) },
                 { _ = try await store.claimNotices(owner: "w", for: .seconds(30)) },
             ] as [() async throws -> Void] {
                 let error = await #expect(throws: StoreError.self) { try await attempt() }
@@ -227,7 +227,7 @@ struct PostgresUseTests {
                 release.wait()
             }
             try await poll { try await !sessions(of: url, where: "state = 'idle in transaction'").isEmpty }
-            async let accepting: Void = other.noticeAccepted(first.key, at: start)
+            async let accepting: Void = other.noticeAccepted(first, at: start)
             try await poll { try await !sessions(of: url, where: "wait_event_type = 'Lock'").isEmpty }
             release.signal()
             try await storing

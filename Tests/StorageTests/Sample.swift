@@ -123,6 +123,10 @@ enum Sample {
 
 extension Sample {
     /// Returns a session of a user, with token hash `[1]`, that lives for an hour.
+    static func notice(_ key: Notice.Key, name: NoticeID = NoticeID(high: 0, low: 0)) -> Notice {
+        Notice(key: key, name: name, at: start, content: .userDeleted, pendingSince: start, attempts: 0)
+    }
+
     static func session(_ number: UInt8, user: String = "user") -> Session {
         Session(
             id: sessionID(number),
@@ -178,6 +182,17 @@ extension Sample {
 }
 
 extension Store {
+    /// Returns the stored notice of this key, as far as its end needs it, or one that was never stored.
+    func notice(_ key: Notice.Key) async throws -> Notice {
+        let records = try await records(of: .notice, after: nil, atMost: 1000)
+        let stored = records.first { $0.key == [.text(key.userID), .integer(key.number)] }
+        let position = Notice.table.columns.firstIndex { $0.name == "id" } ?? 0
+        guard case .bytes(let bytes?) = stored?.values[position], let name = NoticeID(bytes: bytes) else {
+            return Sample.notice(key)
+        }
+        return Sample.notice(key, name: name)
+    }
+
     /// Returns what is stored of a session.
     func stored(_ session: Session) async throws -> Session? {
         try await self.session(session.id, ofUser: session.userID)

@@ -394,8 +394,8 @@ extension Store {
             }
         }
         _ = try await transact { try AccountDeletion.delete(user: "user 1", in: $0, at: start) }
-        try await noticeAccepted(Notice.Key(userID: "user 1", number: 1), at: start + .seconds(1))
-        try await noticePostponed(Notice.Key(userID: "user 2", number: 1), until: start + .seconds(100))
+        try await noticeAccepted(notice(Notice.Key(userID: "user 1", number: 1)), at: start + .seconds(1))
+        try await noticePostponed(notice(Notice.Key(userID: "user 2", number: 1)), until: start + .seconds(100))
     }
 
     fileprivate func allRecords() async throws -> [ArchiveRecord] {

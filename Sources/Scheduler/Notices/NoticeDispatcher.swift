@@ -99,7 +99,7 @@ package struct NoticeDispatcher: Sendable {
         {
             // The token was replaced or the grant has ended while the notice waited.
             log.diagnostics.info("a notice is outdated, and not posted", ["notice": notice.id])
-            return try await store.noticeGivenUp(notice.key, at: time.now)
+            return try await store.noticeGivenUp(notice, at: time.now)
         }
         let answer = await post(notice)
         let now = time.now
@@ -111,10 +111,10 @@ package struct NoticeDispatcher: Sendable {
             jitter: random.nextUnit()
         )
         switch outcome {
-        case .accepted: try await store.noticeAccepted(notice.key, at: now)
-        case .postponed(let until): try await store.noticePostponed(notice.key, until: until)
+        case .accepted: try await store.noticeAccepted(notice, at: now)
+        case .postponed(let until): try await store.noticePostponed(notice, until: until)
         case .givenUp:
-            try await store.noticeGivenUp(notice.key, at: now)
+            try await store.noticeGivenUp(notice, at: now)
             log.diagnostics.error(
                 "a notice was not accepted within a day and is given up; refresh-worker notices replay posts it again",
                 [

@@ -153,7 +153,7 @@ extension SQLQuery {
             name,
             sql: """
                 UPDATE refresh_worker.notices SET \(column) = $3, next_try_at = NULL
-                WHERE user_id = $1 AND number = $2 AND \(isPending)
+                WHERE user_id = $1 AND number = $2 AND id = $4 AND \(isPending)
                 """
         )
     }
@@ -171,7 +171,7 @@ extension SQLQuery {
         "postpone notice",
         sql: """
             UPDATE refresh_worker.notices SET next_try_at = $3, attempts = attempts + 1
-            WHERE user_id = $1 AND number = $2 AND next_try_at IS NOT NULL
+            WHERE user_id = $1 AND number = $2 AND id = $4 AND next_try_at IS NOT NULL
             """
     )
     static let expediteNotices = SQLQuery(
@@ -216,6 +216,13 @@ extension SQLQuery {
 }
 
 extension SQLStatement {
+    /// Changes one notice. Its name belongs to the condition: a later notice of the user can have the number, once all
+    /// earlier ones were removed.
+    fileprivate static func change(_ notice: Notice, by query: SQLQuery, _ time: Timestamp) -> SQLStatement {
+        let key = notice.key
+        return SQLStatement(query, .text(key.userID), .integer(key.number), .time(time), .bytes(notice.name.bytes))
+    }
+
     /// Adds a notice to the outbox.
     static func insertNotice(_ content: Notice.Content, id: NoticeID, ofUser userID: String, at now: Timestamp)
         -> SQLStatement
@@ -245,30 +252,24 @@ extension SQLStore {
             ?? PendingNotices(count: 0, oldest: nil)
     }
 
-    package func noticeAccepted(_ key: Notice.Key, at now: Timestamp) async throws {
-        try await finish(key, by: .acceptNotice, at: now)
+    package func noticeAccepted(_ notice: Notice, at now: Timestamp) async throws {
+        try await finish(notice, by: .acceptNotice, at: now)
     }
 
-    package func noticeGivenUp(_ key: Notice.Key, at now: Timestamp) async throws {
-        try await finish(key, by: .giveUpNotice, at: now)
+    package func noticeGivenUp(_ notice: Notice, at now: Timestamp) async throws {
+        try await finish(notice, by: .giveUpNotice, at: now)
     }
 
     /// Exclusive, because transactions check for a pending notice before they add one.
-    private func finish(_ key: Notice.Key, by query: SQLQuery, at now: Timestamp) async throws {
+    private func finish(_ notice: Notice, by query: SQLQuery, at now: Timestamp) async throws {
         try await change(
-            [
-                SQLStatement(query, .text(key.userID), .integer(key.number), .time(now)),
-                SQLStatement(.followNotice, .text(key.userID), .time(now)),
-            ],
+            [.change(notice, by: query, now), SQLStatement(.followNotice, .text(notice.userID), .time(now))],
             .exclusive
         )
     }
 
-    package func noticePostponed(_ key: Notice.Key, until next: Timestamp) async throws {
-        try await change(
-            [SQLStatement(.postponeNotice, .text(key.userID), .integer(key.number), .time(next))],
-            .exclusive
-        )
+    package func noticePostponed(_ notice: Notice, until next: Timestamp) async throws {
+        try await change([.change(notice, by: .postponeNotice, next)], .exclusive)
     }
 
     package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
