@@ -21,6 +21,8 @@ package enum CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
     case evenModulus
     /// The coordinates are not a point of P-256.
     case point
+    /// The number is not a private key of P-256.
+    case scalar
     /// The secrets that sign the app's tokens are too few or too many.
     case secretCount(Int)
     /// The position counts from one.
@@ -65,6 +67,7 @@ package enum CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
         case .exponent: "its exponent is not an odd number from 3 to 2^32"
         case .evenModulus: "its modulus is even"
         case .point: "its coordinates are not a point of P-256"
+        case .scalar: "it is not a private key of P-256"
         case .secretCount(let count):
             "one secret signs tokens, or two while one is being rotated, not \(count)"
         case .shortSecret(let position, let byteCount):

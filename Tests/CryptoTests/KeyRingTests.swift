@@ -131,9 +131,9 @@ struct KeyRingTests {
 
     @Test("seals with the first key that is not pending, and opens with all")
     func order() throws {
-        let pending = try SealingKey.random(isPending: true)
-        let first = try SealingKey.random()
-        let second = try SealingKey.random()
+        let pending = try RingKey.random(isPending: true)
+        let first = try RingKey.random()
+        let second = try RingKey.random()
         let ring = try KeyRing(keys: [pending, first, second])
         #expect(ring.sealingKeyID == first.id)
         #expect(ring.keyIDs == [pending.id, first.id, second.id])
@@ -144,7 +144,7 @@ struct KeyRingTests {
 
     @Test("needs one key that may seal, and unique ids")
     func badRings() throws {
-        let key = try SealingKey.random()
+        let key = try RingKey.random()
         #expect(throws: fault("", .noSealingKey)) { try KeyRing(keys: []) }
         #expect(throws: fault("", .noSealingKey)) {
             try KeyRing(keys: [.random(isPending: true)])

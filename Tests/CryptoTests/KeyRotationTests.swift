@@ -51,7 +51,7 @@ struct KeyRotationTests {
         let path = folder.file("keys")
         let sealing = try KeyRingFile.generate(path: path)
         _ = try KeyRingFile.addPending(path: path)
-        let unknownID = try SealingKey.random().id
+        let unknownID = try RingKey.random().id
         let before = try folder.text()
         #expect(throws: fault(path, .sealingKey(sealing))) { try KeyRingFile.remove(sealing, path: path) }
         #expect(throws: fault(path, .unknownKey(unknownID))) { try KeyRingFile.remove(unknownID, path: path) }

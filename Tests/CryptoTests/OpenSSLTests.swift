@@ -27,7 +27,7 @@ struct OpenSSLTests {
         func run() {
             switch self {
             case .digest: _ = Digest.sha256([])
-            case .sealing: _ = try? SealingKey.random()
+            case .sealing: _ = try? RingKey.random()
             case .key: _ = try? RSAPrivateKey.generate()
             case .publicKey:
                 _ = try? PublicKey(modulus: [UInt8](repeating: 0xff, count: 256), exponent: [1, 0, 1])

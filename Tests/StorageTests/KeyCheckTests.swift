@@ -7,8 +7,8 @@ import Testing
 
 @Suite("The checks of a database's keys")
 struct KeyCheckTests {
-    private let first: SealingKey
-    private let second: SealingKey
+    private let first: RingKey
+    private let second: RingKey
     private let store: TestStore
 
     init() throws {

@@ -168,7 +168,7 @@ extension Sample {
 
     /// Returns a vault with one new random key.
     static func vault() throws -> TokenVault {
-        let ring = try KeyRing(keys: [try SealingKey.random()])
+        let ring = try KeyRing(keys: [try RingKey.random()])
         return TokenVault(ring: try ReloadableKeyRing { ring })
     }
 

@@ -1,8 +1,8 @@
 internal import Base
 
-/// The keys that seal stored tokens.
+/// The keys that seal stored tokens, and those that refresh tokens are bound to.
 ///
-/// The first active key seals. Every key can open what it sealed.
+/// The first active key that seals does so. Every key can open what it sealed. The first active binding key binds.
 ///
 /// Sealing is AES-256-GCM with a random nonce of 96 bits, which allows 2³² seals under one key (NIST SP 800-38D,
 /// section 8.3). Each row and column has its own derived key, so a grant that is sealed 29 times a day takes
@@ -15,21 +15,21 @@ internal import Base
 /// worker, and a restored backup would repeat it.
 package struct KeyRing: Sendable {
     /// The keys in the order of the ring's file, including pending ones.
-    package let keys: [SealingKey]
+    package let keys: [RingKey]
 
     private static let maximumAttempts = 3
 
-    private let sealingKey: SealingKey
+    private let sealingKey: RingKey
 
     /// Takes the keys of a ring.
     ///
     /// Errors name the path of its file.
-    init(keys: [SealingKey], path: String = "") throws(FileError) {
+    init(keys: [RingKey], path: String = "") throws(FileError) {
         var seen: Set<KeyID> = []
         for key in keys where !seen.insert(key.id).inserted {
             throw FileError(keyFile: path, duplicate: key.id)
         }
-        guard let sealingKey = keys.first(where: { $0.role == .active }) else {
+        guard let sealingKey = keys.first(where: { $0.role == .active && !$0.isBinding }) else {
             throw FileError(
                 keyFile: path,
                 "has no key that seals: restore it from a backup, or remove the word \"pending\" from a key's line"
@@ -41,13 +41,22 @@ package struct KeyRing: Sendable {
 
     package var sealingKeyID: KeyID { sealingKey.id }
 
-    /// The ids of all keys that this ring can open with, including pending ones.
+    /// The ids of all keys of this ring, including pending ones.
     package var keyIDs: [KeyID] { keys.map(\.id) }
+
+    /// The key that refresh tokens are bound to from now on, or `nil` if the ring has none.
+    package var bindingKey: BindingKey? { keys.first { $0.role == .active && $0.isBinding }?.binding }
+
+    /// Returns the binding key of this id, whatever its role.
+    package func bindingKey(_ id: KeyID) throws(CryptoError) -> BindingKey {
+        guard let key = keys.first(where: { $0.id == id })?.binding else { throw .unknownKey(id) }
+        return key
+    }
 
     /// Returns the keys of another ring that this one lacks, or has with different bits under the same id.
     func missingKeys(of other: KeyRing) -> [KeyID] {
         let missing = other.keys.filter { key in
-            !keys.contains { $0.id == key.id && $0.material == key.material }
+            !keys.contains { $0.id == key.id && $0.isBinding == key.isBinding && $0.material == key.material }
         }
         return missing.map(\.id)
     }
@@ -70,7 +79,7 @@ package struct KeyRing: Sendable {
     private func seal(
         _ secret: Secret,
         for context: SealContext,
-        with key: SealingKey
+        with key: RingKey
     ) throws(CryptoError) -> SealedSecret {
         let length = SealedSecret.minimumByteCount + secret.count
         var bytes: [UInt8] = []

@@ -6,9 +6,9 @@ struct KeyRingDocument {
     /// key.
     struct Line {
         let text: Secret
-        let key: SealingKey?
+        let key: RingKey?
 
-        init(_ key: SealingKey) {
+        init(_ key: RingKey) {
             text = key.line
             self.key = key
         }
@@ -25,12 +25,13 @@ struct KeyRingDocument {
     private(set) var ring: KeyRing
 
     /// Makes the text of a new ring.
-    init(key: SealingKey, path: String) throws(FileError) {
+    init(key: RingKey, path: String) throws(FileError) {
         self.path = path
         lines = [
             Line(comment: Secret("# The keys of refresh-worker. Anyone who reads them can open every stored token;")),
             Line(comment: Secret("# without them every stored token is lost. One key per line: id, key,")),
             Line(comment: Secret("# and \"pending\" before it is used or \"retired\" and the time after that.")),
+            Line(comment: Secret("# A key with the word \"binding\" does not seal: refresh tokens are bound to it.")),
             Line(key),
         ]
         ring = try KeyRing(keys: [key], path: path)
@@ -48,8 +49,16 @@ struct KeyRingDocument {
     }
 
     /// Adds a key after all others.
-    mutating func append(_ key: SealingKey) throws(FileError) {
+    mutating func append(_ key: RingKey) throws(FileError) {
         try replaceLines(with: lines + [Line(key)])
+    }
+
+    /// Adds a binding key before the other ones, so that it is the one that binds.
+    mutating func insert(binding key: RingKey) throws(FileError) {
+        let first = lines.firstIndex { $0.key?.isBinding == true } ?? lines.endIndex
+        var lines = lines
+        lines.insert(Line(key), at: first)
+        try replaceLines(with: lines)
     }
 
     /// Retires a key: it opens but never seals again.
@@ -58,20 +67,19 @@ struct KeyRingDocument {
     mutating func retire(_ id: KeyID, at now: Timestamp) throws(FileError) {
         let (index, key) = try find(id, mayBeSealing: false)
         if case .retired(let since) = key.role, since <= now { return }
-        let retired = SealingKey(id: id, material: key.material, role: .retired(since: now))
         var lines = lines
-        lines[index] = Line(retired)
+        lines[index] = Line(key.with(role: .retired(since: now)))
         try replaceLines(with: lines)
     }
 
     /// Makes a key the first, with the active role, so that it seals.
     mutating func promote(_ id: KeyID) throws(FileError) {
         let (index, key) = try find(id)
-        let promoted = SealingKey(id: id, material: key.material, role: .active)
+        guard !key.isBinding else { throw FileError(keyFile: path, "has key \(id) for binding: it cannot seal") }
         var lines = lines
         lines.remove(at: index)
         let first = lines.firstIndex { $0.key != nil } ?? lines.endIndex
-        lines.insert(Line(promoted), at: first)
+        lines.insert(Line(key.with(role: .active)), at: first)
         try replaceLines(with: lines)
     }
 
@@ -86,7 +94,7 @@ struct KeyRingDocument {
         self.lines = lines
     }
 
-    private func find(_ id: KeyID, mayBeSealing: Bool = true) throws(FileError) -> (index: Int, key: SealingKey) {
+    private func find(_ id: KeyID, mayBeSealing: Bool = true) throws(FileError) -> (index: Int, key: RingKey) {
         for (index, line) in lines.enumerated() {
             guard let key = line.key, key.id == id else { continue }
             guard mayBeSealing || id != ring.sealingKeyID else {
@@ -127,7 +135,7 @@ extension KeyRingDocument {
         guard let first = words.first, span.byte(at: first.lowerBound) != UInt8(ascii: "#") else {
             return Line(comment: Secret(copying: span))
         }
-        return Line(try SealingKey(words: words, of: span, malformed: malformed))
+        return Line(try RingKey(words: words, of: span, malformed: malformed))
     }
 
     /// Returns the ranges of the words between blanks.

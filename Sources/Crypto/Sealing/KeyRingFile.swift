@@ -3,12 +3,13 @@ private import Glibc
 
 /// The key ring on disk: comments (`#`) and one key per line.
 ///
-/// The first key without "pending" or "retired" seals.
+/// The first key without another word seals. The first one with "binding", and not "retired", binds refresh tokens.
 ///
 ///     # a comment
 ///     9f86d081 q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=
 ///     2c26b46b AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= pending
 ///     6b23c0d5 ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8= retired 1795342272
+///     d7865a46 QEFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXWFlaW1xdXl8= binding
 ///
 /// Every call blocks on the disk. A rewrite also blocks while another process rewrites the same file. Do not make these
 /// calls on the cooperative pool.
@@ -30,7 +31,7 @@ package enum KeyRingFile {
 
     /// Creates a file with one new key, and fails if the file exists.
     package static func generate(path: String) throws(FileError) -> KeyID {
-        let key = try newKey(path: path, isPending: false)
+        let key = try newKey(path: path) { () throws(CryptoError) in try .random() }
         let document = try KeyRingDocument(key: key, path: path)
         do throws(SystemCallError) {
             try OpenFile.create(path: path, content: document.text, temporary: "\(path).\(key.id).new")
@@ -52,8 +53,17 @@ package enum KeyRingFile {
 
     /// Adds a new key that opens but does not seal until it is promoted.
     package static func addPending(path: String) throws(FileError) -> KeyID {
-        let key = try newKey(path: path, isPending: true)
+        let key = try newKey(path: path) { () throws(CryptoError) in try .random(isPending: true) }
         try rewrite(path) { (document) throws(FileError) in try document.append(key) }
+        return key.id
+    }
+
+    /// Adds a new binding key, to which refresh tokens are bound from now on.
+    ///
+    /// Those that are bound to another key stay bound to it.
+    package static func addBinding(path: String) throws(FileError) -> KeyID {
+        let key = try newKey(path: path) { () throws(CryptoError) in try .randomBinding() }
+        try rewrite(path) { (document) throws(FileError) in try document.insert(binding: key) }
         return key.id
     }
 
@@ -79,9 +89,12 @@ package enum KeyRingFile {
         try rewrite(path) { (document) throws(FileError) in try document.remove(id) }
     }
 
-    private static func newKey(path: String, isPending: Bool) throws(FileError) -> SealingKey {
+    private static func newKey(
+        path: String,
+        _ make: () throws(CryptoError) -> RingKey
+    ) throws(FileError) -> RingKey {
         do throws(CryptoError) {
-            return try SealingKey.random(isPending: isPending)
+            return try make()
         } catch {
             throw FileError(keyFile: path, "cannot get a new key: \(error)", .library)
         }

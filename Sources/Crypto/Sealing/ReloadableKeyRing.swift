@@ -59,6 +59,18 @@ package final class ReloadableKeyRing: Sendable {
         }
     }
 
+    /// Returns the binding key of this id.
+    ///
+    /// If the ring does not have it, the file is read again.
+    package func bindingKey(_ id: KeyID) throws(CryptoError) -> BindingKey {
+        do {
+            return try current.bindingKey(id)
+        } catch {
+            guard reloadSucceeds() else { throw error }
+            return try current.bindingKey(id)
+        }
+    }
+
     /// `true` if the file could be read.
     ///
     /// Otherwise the caller already has an error to report.

@@ -37,6 +37,29 @@ final class KeyHandle: @unchecked Sendable {
         unsafe self.init(key)
     }
 
+    /// Makes a private key of P-256 from its number, which must be below the order of the group.
+    convenience init(p256 scalar: Secret) throws(CryptoError) {
+        OpenSSL.prepare()
+        // An ECPrivateKey without its public key, which OpenSSL then computes (RFC 5915, section 3).
+        let encoded = Secret(
+            concatenating: [
+                Secret(utf8: [0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20] as [UInt8]), scalar,
+                Secret(utf8: [0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07] as [UInt8]),
+            ]
+        )
+        let read = unsafe encoded.withBytes { span in
+            unsafe span.withUnsafeBytes { bytes -> OpaquePointer? in
+                var position = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                return unsafe d2i_PrivateKey(EVP_PKEY_EC, nil, &position, bytes.count)
+            }
+        }
+        guard let key = unsafe read else {
+            ERR_clear_error()
+            throw .scalar
+        }
+        unsafe self.init(key)
+    }
+
     /// Generates an RSA key with OpenSSL's random generator (https://docs.openssl.org/3.0/man7/EVP_PKEY-RSA/).
     static func generate(bits: Int32) throws(CryptoError) -> KeyHandle {
         OpenSSL.prepare()
@@ -114,6 +137,33 @@ final class KeyHandle: @unchecked Sendable {
         let signed = unsafe EVP_DigestSign(context, &signature, &length, message, message.count)
         try Self.require("EVP_DigestSign", result: signed)
         return Array(signature[..<length])
+    }
+
+    /// Returns the two numbers of an elliptic signature, each in fixed length and big end first.
+    ///
+    /// OpenSSL writes the structure Ecdsa-Sig-Value (RFC 3279, section 2.2.3), and a token has the numbers alone (RFC
+    /// 7518, section 3.4).
+    static func numbers(ofSignature encoded: [UInt8], length: Int) throws(CryptoError) -> [UInt8] {
+        let signature = unsafe encoded.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            return unsafe d2i_ECDSA_SIG(nil, &position, bytes.count)
+        }
+        guard let signature = unsafe signature else {
+            ERR_clear_error()
+            throw .signingFailure(call: "d2i_ECDSA_SIG")
+        }
+        defer { unsafe ECDSA_SIG_free(signature) }
+        let first = try unsafe padded(ECDSA_SIG_get0_r(signature), length: length)
+        let second = try unsafe padded(ECDSA_SIG_get0_s(signature), length: length)
+        return first + second
+    }
+
+    private static func padded(_ number: OpaquePointer?, length: Int) throws(CryptoError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: length)
+        guard unsafe BN_bn2binpad(number, &bytes, Int32(length)) == Int32(length) else {
+            throw .signingFailure(call: "BN_bn2binpad")
+        }
+        return bytes
     }
 
     private static func newContext() throws(CryptoError) -> OpaquePointer {

@@ -198,7 +198,7 @@ struct KeyRingMonitorTests {
             _ = try KeyRingFile.generate(path: fixture.keyFile)
             let worker = try await HeartbeatWorker(fixture)
             try await worker.report()
-            let unknown = try SealingKey.random().id
+            let unknown = try RingKey.random().id
             #expect(worker.vault.ring.reportMissing(unknown))
             #expect(!worker.vault.ring.isComplete)
             try await worker.report()

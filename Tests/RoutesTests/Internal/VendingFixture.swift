@@ -105,7 +105,7 @@ struct VendingFixture {
 
     init(logLevel: LogLevel = .error, logDescriptor: Int32 = nowhere) throws {
         store = try TestStore(time: time, random: random)
-        let ring = try KeyRing(keys: [SealingKey.random()])
+        let ring = try KeyRing(keys: [RingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         counters = EventCounters(time: time)
         metrics = MetricsLog(sink: audit, worker: "worker", time: time)

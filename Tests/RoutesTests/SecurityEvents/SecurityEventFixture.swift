@@ -30,7 +30,7 @@ final class SecurityEventFixture: Sendable {
 
     init() throws {
         store = try TestStore(time: time, random: SeededRandom(seed: 1))
-        let ring = try KeyRing(keys: [SealingKey.random()])
+        let ring = try KeyRing(keys: [RingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         counters = EventCounters(time: time)
         log = EngineLog(

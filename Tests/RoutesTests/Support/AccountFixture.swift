@@ -45,7 +45,7 @@ struct AccountFixture {
         logDescriptor: Int32 = AccountFixture.nowhere
     ) throws {
         store = try TestStore(time: time, random: random, keepsNotices: true)
-        let ring = try KeyRing(keys: [SealingKey.random()])
+        let ring = try KeyRing(keys: [RingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
         let diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)

@@ -216,7 +216,7 @@ private final class NoticeFixture: Sendable {
 
     /// Brings a new refresh token.
     func connect(user: Int64, tokenExpiresAt end: Timestamp?) async throws {
-        let ring = try KeyRing(keys: [SealingKey.random()])
+        let ring = try KeyRing(keys: [RingKey.random()])
         let token = try TokenVault(ring: ReloadableKeyRing { ring }).seal(
             refreshToken: Secret("refresh"),
             for: GrantID(rawValue: user),

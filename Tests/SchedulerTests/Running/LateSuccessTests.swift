@@ -24,7 +24,7 @@ struct LateSuccessTests {
     }
 
     private func sealed(_ text: String) throws -> SealedSecret {
-        let key = try KeyRing(keys: [SealingKey.random()])
+        let key = try KeyRing(keys: [RingKey.random()])
         return try key.seal(Secret(text), for: SealContext(owner: 1, column: "refresh_token"))
     }
 

@@ -33,7 +33,7 @@ struct RunningEngineFixture {
         endpoint: any Google
     ) throws {
         store = try TestStore(time: time, random: SeededRandom(seed: 1))
-        let ring = try KeyRing(keys: [SealingKey.random()])
+        let ring = try KeyRing(keys: [RingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         self.endpoint = endpoint
         engine = Self.engine(over: store, vault, endpoint, time, maximumInFlight, clientSecrets)

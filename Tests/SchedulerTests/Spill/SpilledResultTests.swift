@@ -9,7 +9,7 @@ import Testing
 @Suite("A result outside the store")
 struct SpilledResultTests {
     private func vault() throws -> TokenVault {
-        let ring = try KeyRing(keys: [SealingKey.random()])
+        let ring = try KeyRing(keys: [RingKey.random()])
         return TokenVault(ring: try ReloadableKeyRing { ring })
     }
 

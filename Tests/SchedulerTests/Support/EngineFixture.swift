@@ -63,7 +63,7 @@ struct EngineFixture {
         random = SeededRandom(seed: seed)
         google = FakeGoogle(time: time, lifetime: lifetime, rotates: rotates)
         store = try TestStore(time: time, random: random, isSharedByWorkers: isSharedByWorkers)
-        let ring = try KeyRing(keys: [SealingKey.random()])
+        let ring = try KeyRing(keys: [RingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
     }
 

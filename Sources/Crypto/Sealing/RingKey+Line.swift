@@ -1,9 +1,11 @@
 import Base
 private import CCrypto
 
-/// The text form of a key in the ring's file: `<id> <base64 of its 32 bytes> [pending | retired <seconds since 1970>]`.
-extension SealingKey {
+/// The text form of a key in the ring's file:
+/// `<id> <base64 of its 32 bytes> [binding] [pending | retired <seconds since 1970>]`. A binding key is never pending.
+extension RingKey {
     private static let base64Length = 44
+    private static let bindingWord = Array("binding".utf8)
     private static let pendingWord = Array("pending".utf8)
     private static let retiredWord = Array("retired".utf8)
     /// Seconds since 1970 have ten digits until the year 2286.
@@ -13,8 +15,10 @@ extension SealingKey {
     ///
     /// `malformed` makes the error, which never quotes the line.
     init(words: [Range<Int>], of line: RawSpan, malformed: (String) -> FileError) throws(FileError) {
-        guard (2...4).contains(words.count) else {
-            throw malformed("the line is not: <id> <base64 key> [pending | retired <seconds since 1970>]")
+        let isBinding = words.count > 2 && line.bytes(in: words[2], ifCount: Self.bindingWord.count) == Self.bindingWord
+        let wordsOfRole = words.dropFirst(isBinding ? 3 : 2)
+        guard words.count >= 2, wordsOfRole.count <= 2 else {
+            throw malformed("the line is not: <id> <base64 key> [binding] [pending | retired <seconds since 1970>]")
         }
         guard let id = KeyID(ascii: line.bytes(in: words[0], ifCount: KeyID.length)) else {
             throw malformed("the key's id is not eight lowercase hexadecimal digits")
@@ -22,10 +26,19 @@ extension SealingKey {
         guard let material = Self.material(base64: line.extracting(words[1])) else {
             throw malformed("the key is not the base64 of \(CipherContext.keyLength) bytes")
         }
-        guard let role = Self.role(of: words[2...], in: line) else {
+        guard let role = Self.role(of: wordsOfRole, in: line) else {
             throw malformed("only the word \"pending\", or \"retired\" and seconds since 1970, can follow the key")
         }
-        self.init(id: id, material: material, role: role)
+        guard isBinding else {
+            self.init(id: id, material: material, role: role)
+            return
+        }
+        guard role != .pending else { throw malformed("a key with the word \"binding\" cannot be pending") }
+        do throws(CryptoError) {
+            try self.init(id: id, binding: material, role: role)
+        } catch {
+            throw malformed("the key with the word \"binding\" cannot be used, because \(error)")
+        }
     }
 
     private static func role(of words: ArraySlice<Range<Int>>, in line: RawSpan) -> Role? {
@@ -51,7 +64,11 @@ extension SealingKey {
 
     /// The line of the key, without a newline.
     var line: Secret {
-        Secret(concatenating: [Secret("\(id) "), Self.base64(of: material), Secret(roleText)])
+        Secret(
+            concatenating: [
+                Secret("\(id) "), Self.base64(of: material), Secret(isBinding ? " binding" : ""), Secret(roleText),
+            ]
+        )
     }
 
     private static func base64(of material: Secret) -> Secret {
