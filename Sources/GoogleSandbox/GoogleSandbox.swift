@@ -115,12 +115,14 @@ struct SandboxArguments: Equatable {
           POST /control/grants/set script some: {"email": "a@example.com", "revoked": true}; fields: revoked, answer,
                                    latency_ms, hang, hold, lifetime; chosen by refresh_token, sub or email
           POST /control/settings   change settings: lifetime, rotation, strict_rotation, latency_ms, latency_jitter_ms, error_rate,
-                                   error, wave_rate, outage, retry_after, refresh_token_expires_in, clients, app_check, seed
+                                   error, wave_rate, outage, retry_after, refresh_token_expires_in, clients, app_check,
+                                   nonce_lifetime_ms, clock_ahead_ms, seed
           GET  /control/settings   the current settings
           GET  /control/faults     the names that "outage", "error" and "answer" accept
           POST /control/release    release the requests of grants on hold: all, or those chosen
           GET  /control/wait?holding=N   answers once N requests are on hold
           GET  /control/stats      counts of requests; with ?grants=1 also for each grant
+          POST /control/expire-nonces   let the nonces of all proofs (DPoP) expire
           POST /control/reset      delete everything
           POST /control/security-events, .../rotate-key, .../stream, /control/service-accounts
           POST /control/id-tokens  sign an ID token with these claims: {"sub": "1", "email": "a@example.com", "aud": "client"}

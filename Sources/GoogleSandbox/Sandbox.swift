@@ -133,6 +133,9 @@ extension Sandbox {
                 return state.settings.json
             case "/control/release":
                 return try state.release(body)
+            case "/control/expire-nonces":
+                state.nonces.expire()
+                return [:]
             case "/control/reset":
                 state.reset()
                 withSecurityEvents { $0.deleteStream() }

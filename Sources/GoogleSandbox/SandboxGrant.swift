@@ -21,6 +21,8 @@ struct SandboxGrant: Sendable {
     var clientSecret: String?
 
     var refreshTokens: RefreshTokenChain
+    /// The thumbprint of the key that its refresh tokens are bound to, or `nil` if they are not bound.
+    var boundTo: String?
     var isRevoked = false
 
     /// The lifetime of its access tokens in seconds, or `nil` for the lifetime in the settings.

@@ -30,6 +30,12 @@ struct SandboxSettings: Sendable {
     /// sandbox knows no attestation.
     var appCheck: [String] = []
 
+    /// How long the nonce of a proof is good. Zero refuses each one.
+    var nonceLifetime = Duration.seconds(300)
+
+    /// How far the clock by which proofs are judged is ahead of the sandbox's, or behind it if negative.
+    var clockAhead = Duration.zero
+
     /// The seed of the random numbers and of the choice of a wave's grants.
     var seed: UInt64 = 0
 
@@ -55,6 +61,8 @@ struct SandboxSettings: Sendable {
                 changed.refreshTokenExpiresIn = value == .null ? nil : try value.integer(name)
             case "clients": changed.clients = try value.array(name).strings(name)
             case "app_check": changed.appCheck = try value.array(name).strings(name)
+            case "nonce_lifetime_ms": changed.nonceLifetime = .milliseconds(try value.count(name))
+            case "clock_ahead_ms": changed.clockAhead = .milliseconds(try value.integer(name))
             case "seed": changed.seed = UInt64(bitPattern: try value.integer(name))
             default: throw ControlError("unknown setting \(name)")
             }
@@ -77,6 +85,8 @@ struct SandboxSettings: Sendable {
             "refresh_token_expires_in": refreshTokenExpiresIn.map(OrderedJSON.integer) ?? .null,
             "clients": .array(clients.map(OrderedJSON.string)),
             "app_check": .array(appCheck.map(OrderedJSON.string)),
+            "nonce_lifetime_ms": .integer(nonceLifetime.wholeMilliseconds),
+            "clock_ahead_ms": .integer(clockAhead.wholeMilliseconds),
             "seed": .integer(Int64(bitPattern: seed)),
         ]
     }
@@ -97,6 +107,10 @@ struct SandboxStatistics: Sendable {
     var inFlight = 0
     var maximumInFlight = 0
 
+    /// Token requests whose proof was accepted, and the last of these proofs.
+    var proofs = 0
+    var lastProof: String?
+
     /// Requests on hold now.
     var holding = 0
 
@@ -111,6 +125,8 @@ struct SandboxStatistics: Sendable {
             "concurrent_same_grant": .count(concurrentSameGrant),
             "in_flight": .count(inFlight),
             "max_in_flight": .count(maximumInFlight),
+            "proofs": .count(proofs),
+            "last_proof": lastProof.map(OrderedJSON.string) ?? .null,
             "holding": .count(holding),
             "unexpected_fields": .count(unexpectedFields),
             "grants": grants,

@@ -59,10 +59,14 @@ extension SandboxState {
         guard request.field("redirect_uri") == "" else {
             return refusal(.error(400, "redirect_uri_mismatch", "Bad Request"))
         }
+        let proof = checkProof(of: request, now: now)
+        if case .refused(let outcome) = proof { return outcome }
         guard !code.isSpent, !grants[code.grant].isRevoked else { return refusal(.unknownToken) }
         codes[text]?.isSpent = true
         let refreshToken = code.bringsRefreshToken ? grants[code.grant].refreshTokens.newest : nil
-        return refreshed(code.grant, successor: refreshToken, fault: fault, now: now)
+        if case .good(let key) = proof, code.bringsRefreshToken { grants[code.grant].boundTo = key }
+        let outcome = refreshed(code.grant, successor: refreshToken, fault: fault, now: now)
+        return addingNonce(to: outcome, of: request, now: now)
     }
 
     /// Returns the refusal of a request without the secret of a confidential client.

@@ -157,6 +157,7 @@ extension SandboxState {
                         grant.isRevoked ? [] : grant.refreshTokens.live.map(OrderedJSON.string)
                     ),
                     "alive": .bool(!grant.isRevoked),
+                    "bound_to": grant.boundTo.map(OrderedJSON.string) ?? .null,
                 ]
             }
         )

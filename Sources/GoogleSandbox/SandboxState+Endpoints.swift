@@ -27,9 +27,12 @@ extension SandboxState {
             if let outcome = immediateOutcome(of: prepared) { return outcome }
             fault = prepared
         }
+        let proof = checkProof(of: request, now: now)
+        if let refusal = refusalOfKey(proof, ofGrantAt: index) { return refusal }
         guard !grants[index].isRevoked, !isInWave(grants[index]) else { return refusal(.revoked) }
         guard let successor = exchange(token, ofGrantAt: index) else { return refusal(.revoked) }
-        return refreshed(index, successor: successor, fault: fault, now: now)
+        let outcome = refreshed(index, successor: successor, fault: fault, now: now)
+        return addingNonce(to: outcome, of: request, now: now)
     }
 
     /// Exchanges a token. Returns `nil` if the token is dead, and an inner `nil` if the token stays the same.
@@ -154,6 +157,12 @@ extension SandboxState {
     mutating func newRefreshToken() -> String {
         issued += 1
         return "1//0" + String(issued, radix: 36) + "-" + randomText(words: 6)
+    }
+
+    /// Makes a new nonce.
+    mutating func newNonce() -> String {
+        issued += 1
+        return "\(String(issued, radix: 36)).\(randomText(words: 2))"
     }
 
     /// Makes a new code that looks like Google's.

@@ -32,6 +32,9 @@ struct SandboxState: Sendable {
     var indexByRefreshToken: [String: Int] = [:]
     var indicesBySub: [String: [Int]] = [:]
     var codes: [String: SandboxCode] = [:]
+    var nonces = SandboxNonces()
+    /// The proofs that were accepted, each by its key and its id.
+    var usedProofIDs: Set<String> = []
     var statistics = SandboxStatistics()
     var issued: UInt64 = 0
     private(set) var random: any RandomSource
@@ -195,6 +198,10 @@ struct SandboxRequest: Sendable {
 
     /// The token of the Authorization header.
     var bearer: String?
+    /// The proof in the DPoP header.
+    var proof: String?
+    /// The Host header, as it names this server in the URL of a proof.
+    var host: String?
 
     func field(_ name: String) -> String? {
         fields.first { $0.name == name }?.value
@@ -222,5 +229,7 @@ struct SandboxRequest: Sendable {
             return nil
         }
         bearer = BearerToken(of: request).text
+        proof = request.header("DPoP")
+        host = request.header("Host")
     }
 }

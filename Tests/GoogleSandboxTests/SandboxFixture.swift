@@ -25,7 +25,13 @@ struct SandboxFixture {
     }
 
     /// `nil` if the connection ended without a byte.
-    func ask(_ method: String, _ target: String, form: [String: String] = [:], bearer: String? = nil) async -> Answer? {
+    func ask(
+        _ method: String,
+        _ target: String,
+        form: [String: String] = [:],
+        bearer: String? = nil,
+        proof: String? = nil
+    ) async -> Answer? {
         let parts = target.split(separator: "?", maxSplits: 1)
         let query = parts.count < 2 ? [] : ServerRequest(method: "", path: "", body: Array(parts[1].utf8)).form
         let body = form.map { "\($0.key)=\($0.value.replacing("+", with: "%2B"))" }.joined(separator: "&")
@@ -33,7 +39,8 @@ struct SandboxFixture {
             method: method,
             path: String(parts[0]),
             query: query,
-            headers: bearer.map { [("authorization", "Bearer \($0)")] } ?? [],
+            headers: (bearer.map { [("authorization", "Bearer \($0)")] } ?? [])
+                + (proof.map { [("host", "127.0.0.1:8099"), ("dpop", $0)] } ?? []),
             body: Array(body.utf8)
         )
         return Self.read(await sandbox.answer(request))
