@@ -1,6 +1,8 @@
 package import Crypto
 
-/// A known value, sealed with each key that seals stored tokens: a ring that opens all of them is the right one.
+/// A known value, sealed with each key that stored tokens need: a ring that opens all of them is the right one.
+///
+/// A key that tokens are bound to is one of them, although it seals nothing else.
 struct KeyChecks: Hashable, Sendable {
     private static let knownValue = Secret("refresh-worker key check")
     private static let context = SealContext(owner: 0 as Int64, column: "key_check")
@@ -89,7 +91,7 @@ extension KeyChecks {
 extension Store {
     private var keyChecksNote: String { "key_checks" }
 
-    /// Compares a ring with the keys that seal stored tokens.
+    /// Compares a ring with the keys that stored tokens need.
     ///
     /// If the store has no checks yet, the ring's are written, unless the ring is foreign.
     package func fit(of ring: KeyRing) async throws -> KeyRingFit {
@@ -105,10 +107,10 @@ extension Store {
     /// Compares a ring with the stored checks, and returns `nil` if there are none yet.
     package func recordedFit(of ring: KeyRing) async throws -> KeyRingFit? { try await keyChecks()?.fit(of: ring) }
 
-    /// Returns the keys that can seal stored tokens, or empty if the store has no checks yet.
+    /// Returns the keys that stored tokens can need, or empty if the store has no checks yet.
     package func recordedKeyIDs() async throws -> Set<KeyID> { try await keyChecks()?.keyIDs ?? [] }
 
-    /// Records a key before it seals for the first time, if the ring still fits: of two rings that come to an empty
+    /// Records a key before it seals, or binds, for the first time, if the ring still fits: of two rings that come to an empty
     /// database at the same time, only the first fits.
     package func recordKey(_ id: KeyID, of ring: KeyRing) async throws {
         try await changeKeyChecks(with: ring) { checks throws(CryptoError) in
@@ -117,7 +119,7 @@ extension Store {
         }
     }
 
-    /// Removes keys that no longer seal a stored token, or that are lost.
+    /// Removes keys that no stored token needs any more, or that are lost.
     package func removeRecordedKeys(_ ids: [KeyID], with ring: KeyRing) async throws {
         try await changeKeyChecks(with: ring) { checks throws(CryptoError) in ids.forEach { checks.remove($0) } }
     }
@@ -160,7 +162,8 @@ extension Store {
         for id in try await keysInUse().keys {
             if ring.keyIDs.contains(id) {
                 try checks.add(id, of: ring)
-                unproven.insert(id)
+                // Only a sealed token proves its key.
+                if ring.keys.contains(where: { $0.id == id && !$0.isBinding }) { unproven.insert(id) }
             } else {
                 checks.addUnchecked(id)
             }
@@ -197,14 +200,17 @@ extension Grant {
 extension SQLQuery {
     static let countKeys = SQLQuery(
         "count keys",
-        sql: "SELECT refresh_key, access_key, count(*) FROM refresh_worker.grants GROUP BY refresh_key, access_key"
+        sql: """
+            SELECT refresh_key, access_key, binding_key, count(*) FROM refresh_worker.grants
+            GROUP BY refresh_key, access_key, binding_key
+            """
     )
 }
 
 extension SQLStore {
     package func keysInUse() async throws -> [KeyID: Int] {
         let rows = try await rows(SQLStatement(.countKeys), by: .wholeTable) { row in
-            (names: [row.optionalText(), row.optionalText()], count: row.count())
+            (names: [row.optionalText(), row.optionalText(), row.optionalText()], count: row.count())
         }
         var keys: [KeyID: Int] = [:]
         for row in rows {

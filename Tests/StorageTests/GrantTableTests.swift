@@ -131,7 +131,12 @@ extension Grant {
             switch row.values[place] {
             case .integer(let value): .integer(value.map { $0 + 1 })
             case .flag(let value): .flag(value.map { !$0 })
-            case .text(let value): .text(column == "state" ? GrantState.suspended.rawValue : value.map { $0 + "x" })
+            case .text(let value):
+                switch column {
+                case "state": .text(GrantState.suspended.rawValue)
+                case "binding_key": .text("0000000c")
+                default: .text(value.map { $0 + "x" })
+                }
             case .bytes(let value): .bytes(value.map { $0.dropLast() + [($0.last ?? 0) ^ 1] })
             case .array: throw CancellationError()
             }

@@ -41,6 +41,32 @@ struct KeyCheckTests {
         #expect(try checks.fit(of: both) == .fits)
     }
 
+    @Test("know a binding key, which seals no token, and its kind")
+    func binding() async throws {
+        let binding = try RingKey.randomBinding()
+        let both = try KeyRing(keys: [first, binding])
+        try await store.recordKey(first.id, of: both)
+        try await store.recordKey(binding.id, of: both)
+        #expect(try await store.fit(of: both) == .fits)
+        #expect(try await store.fit(of: KeyRing(keys: [first])) == .lacks([binding.id]))
+        let other = RingKey(id: binding.id, material: binding.material, role: .active)
+        #expect(try await store.fit(of: KeyRing(keys: [first, other])) == .foreign([binding.id]))
+    }
+
+    @Test("follow from the tokens that are bound")
+    func derivedFromBound() async throws {
+        let binding = try RingKey.randomBinding()
+        let both = try KeyRing(keys: [first, binding])
+        let vault = TokenVault(ring: try ReloadableKeyRing { both })
+        var grant = try Sample.grant(1)
+        grant.accessToken = nil
+        grant.refreshToken = try vault.seal(refreshToken: Secret("r"), for: grant.id, boundTo: binding.id)
+        try await store.add([grant])
+        #expect(try await store.fit(of: both) == .fits)
+        #expect(try await store.recordedKeyIDs().contains(binding.id))
+        #expect(try await store.fit(of: KeyRing(keys: [first])) == .lacks([binding.id]))
+    }
+
     @Test("are the same after they were stored")
     func text() throws {
         var checks = KeyChecks()

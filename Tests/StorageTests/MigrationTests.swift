@@ -162,14 +162,14 @@ struct MigrationTests {
             (
                 SQLDialect.sqlite,
                 [
-                    "f395d11a472effbd4cba68150a7b02922335bcf9ecd034229ffcf2002af98c05",
+                    "021d909d95d081cbbde84945e43670ee6d8abcb57f405b9139833ddf62dae7f3",
                     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
                 ]
             ),
             (
                 .postgres,
                 [
-                    "392c6c43ba530fdfdfe289802099522c48c5540977b03827090af05a7b1e6d6c",
+                    "6b6f14093d50d518e13371ad517a41fe35a69a03dd7ed2c5d3bb3f03cb522a3c",
                     "03d132f33e41aaf63ecf9b9e769503db5bdde75a0c02d9835f73b6ea002b6dbe",
                 ]
             ),

@@ -115,6 +115,7 @@ extension ImportedGrant {
             ),
             scope: try fields.scopes("scope"),
             refreshToken: refreshToken,
+            bindingKey: try Self.bindingKey(in: fields),
             refreshTokenExpiresAt: lifetimes.expiresAt ?? span.map { min(createdAt ?? now, now) + $0 },
             accessToken: accessToken,
             recordedState: recordedState,
@@ -127,6 +128,12 @@ extension ImportedGrant {
         guard let text = try fields.text("connection") else { return nil }
         guard let connection = ConnectionID(text) else { throw InputError("connection \(ConnectionID.rule)") }
         return connection
+    }
+
+    private static func bindingKey(in fields: RecordFields) throws(InputError) -> KeyID? {
+        guard let text = try fields.text("binding_key") else { return nil }
+        guard let id = KeyID(text) else { throw InputError("binding_key is not the eight digits of a key's id") }
+        return id
     }
 
     private static func clientID(in fields: RecordFields, _ clientIDs: [String]) throws(InputError) -> String {

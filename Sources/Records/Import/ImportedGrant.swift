@@ -26,6 +26,8 @@ package struct ImportedGrant: Sendable {
     package var owner: Grant.Owner
     let scope: String?
     let refreshToken: Secret?
+    /// The key that the refresh token is bound to, if the input says that it is bound.
+    var bindingKey: KeyID?
     let refreshTokenExpiresAt: Timestamp?
     let accessToken: AccessToken?
     let recordedState: RecordedState?

@@ -64,6 +64,19 @@ package struct ImportedGrantWriter: Sendable {
         self.isDryRun = isDryRun
     }
 
+    /// Refuses a record whose refresh token is bound to a key that the ring lacks: without that key it is useless.
+    package func check(_ imported: ImportedGrant) throws(InputError) {
+        guard let id = imported.bindingKey else { return }
+        do throws(CryptoError) {
+            _ = try vault.ring.bindingKey(id)
+        } catch {
+            throw InputError(
+                "the refresh token is bound to key \(id), which the key ring lacks: add the key's line from the key ring of "
+                    + "its origin, or let the user sign in again"
+            )
+        }
+    }
+
     /// New grants with sealed tokens, which nothing is known to contradict yet.
     package struct PreparedGrants: Sendable {
         fileprivate let items: [ImportedGrantBatch.Item]
@@ -211,6 +224,7 @@ package struct ImportedGrantWriter: Sendable {
         let replacesRefreshToken = vault.isOther(
             refreshToken: imported.refreshToken,
             ofClient: imported.clientID,
+            boundTo: imported.bindingKey,
             than: stored
         )
         let switchesAccount = stored.owner.isOtherAccount(than: incoming.owner)
@@ -232,6 +246,7 @@ package struct ImportedGrantWriter: Sendable {
             incoming.refreshToken = try vault.seal(
                 refreshToken: token,
                 for: id,
+                boundTo: imported.bindingKey,
                 expiresAt: imported.refreshTokenExpiresAt
             )
         }

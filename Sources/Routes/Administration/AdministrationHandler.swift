@@ -214,6 +214,11 @@ struct AdministrationHandler: Sendable {
         try vault.checkMaySeal()
         let store = database.store
         let writer = ImportedGrantWriter(store: store, vault: vault, time: time, random: random, existing: .replace)
+        do throws(InputError) {
+            try writer.check(imported)
+        } catch {
+            throw ServiceError.invalidRequest(error.message)
+        }
         let result: String
         switch try await writer.store([imported]).first {
         case .keptEnded: throw ServiceError.keptEnded

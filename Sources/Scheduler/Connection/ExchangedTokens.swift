@@ -22,6 +22,8 @@ package struct ExchangedTokens: Sendable {
     /// the account.
     package var isExchanged: Bool
     package let refreshToken: Secret?
+    /// The key that Google has bound the refresh token to.
+    package let bindingKey: KeyID?
     package var refreshTokenExpiresAt: Timestamp?
     /// The time of Google's answer.
     package let receivedAt: Timestamp
@@ -36,6 +38,7 @@ package struct ExchangedTokens: Sendable {
         accessTokenExpiresAt: Timestamp,
         isExchanged: Bool,
         refreshToken: Secret?,
+        bindingKey: KeyID? = nil,
         refreshTokenExpiresAt: Timestamp? = nil,
         receivedAt: Timestamp
     ) {
@@ -48,6 +51,7 @@ package struct ExchangedTokens: Sendable {
         self.accessTokenExpiresAt = accessTokenExpiresAt
         self.isExchanged = isExchanged
         self.refreshToken = refreshToken
+        self.bindingKey = bindingKey
         self.refreshTokenExpiresAt = refreshTokenExpiresAt
         self.receivedAt = receivedAt
     }
@@ -89,6 +93,7 @@ package struct ExchangedTokens: Sendable {
             incoming.refreshToken = try vault.seal(
                 refreshToken: refreshToken,
                 for: id,
+                boundTo: bindingKey,
                 expiresAt: refreshTokenExpiresAt,
                 consentedAt: receivedAt
             )
@@ -119,6 +124,7 @@ extension ExchangedTokens {
         line.field("access_expires_at", accessTokenExpiresAt.milliseconds)
         line.field("is_exchanged", isExchanged)
         if let refreshToken { line.field("refresh_token", refreshToken.reveal()) }
+        if let bindingKey { line.field("binding_key", bindingKey.description) }
         if let end = refreshTokenExpiresAt { line.field("refresh_expires_at", end.milliseconds) }
         line.field("received_at", receivedAt.milliseconds)
         return try vault.seal(spilledResult: Secret(utf8: line.bytes))
@@ -158,6 +164,7 @@ extension ExchangedTokens {
             accessTokenExpiresAt: accessTokenExpiresAt,
             isExchanged: isExchanged,
             refreshToken: object["refresh_token"]?.string.map { Secret($0) },
+            bindingKey: object["binding_key"]?.string.flatMap { KeyID($0) },
             refreshTokenExpiresAt: object["refresh_expires_at"]?.timestamp,
             receivedAt: receivedAt
         )

@@ -106,10 +106,10 @@ extension RefreshResult {
         let answer: Answer
         switch parsed.verdict {
         case .granted(let tokens):
-            let seal = TokenSeal(vault: vault, grant: claim.grant, sent: request.token)
+            let seal = TokenSeal(vault: vault, claim: claim, sent: request.token)
             answer = .granted(try seal.seal(tokens, receivedAt: received.receivedAt))
         case .flawed(let code, let rotated):
-            let seal = TokenSeal(vault: vault, grant: claim.grant, sent: request.token)
+            let seal = TokenSeal(vault: vault, claim: claim, sent: request.token)
             answer = .flawed(code: code, rotated: try seal.seal(rotated: rotated, expiresAt: nil))
         case .failed(let failure): answer = .failed(failure, retryAfter: parsed.retryAfter)
         }
@@ -128,8 +128,17 @@ extension RefreshResult {
 private struct TokenSeal {
     let vault: TokenVault
     let grant: GrantID
+    /// The key that the request has proved, to which the successor of its token is bound too.
+    let bindingKey: KeyID?
     /// The refresh token that the request contained.
     let sent: Secret
+
+    init(vault: TokenVault, claim: RefreshClaim, sent: Secret) {
+        self.vault = vault
+        grant = claim.grant
+        bindingKey = claim.refreshToken?.bindingKey
+        self.sent = sent
+    }
 
     /// Lifetimes in the response count from `receivedAt`.
     func seal(_ tokens: TokenResponse, receivedAt: Timestamp) throws(CryptoError) -> RefreshedTokens {
@@ -153,6 +162,6 @@ private struct TokenSeal {
     /// A server that returns the refresh token it was sent has not rotated it.
     func seal(rotated: Secret?, expiresAt: Timestamp?) throws(CryptoError) -> Grant.RefreshToken? {
         guard let rotated, rotated != sent else { return nil }
-        return try vault.seal(refreshToken: rotated, for: grant, expiresAt: expiresAt)
+        return try vault.seal(refreshToken: rotated, for: grant, boundTo: bindingKey, expiresAt: expiresAt)
     }
 }

@@ -68,6 +68,7 @@ extension RefreshResult {
             line.field("prefix", Base64URL.encode(marks.prefix.bytes))
             line.field("digest", Base64URL.encode(marks.digest.bytes))
         }
+        if let key = token.bindingKey { line.field("binding_key", key.description) }
         if let end = token.expiresAt { line.field("expires_at", end.milliseconds) }
         if let consent = token.consentedAt { line.field("consented_at", consent.milliseconds) }
         if token.isExpiryNoticed { line.field("expiry_noticed", true) }
@@ -125,6 +126,7 @@ extension RefreshResult {
         return Grant.RefreshToken(
             sealed: try SealedSecret(bytes: sealed),
             marks: TokenMarks(prefix: bytes(object["prefix"]), digest: bytes(object["digest"])),
+            bindingKey: object["binding_key"]?.string.flatMap { KeyID($0) },
             expiresAt: object["expires_at"]?.timestamp,
             consentedAt: object["consented_at"]?.timestamp,
             isExpiryNoticed: object["expiry_noticed"] == .bool(true)

@@ -66,7 +66,7 @@ extension Grant {
         recordIssue(of: incoming, at: now)
         if discardsStored || replacesRefreshToken {
             generation += 1
-            refreshToken = incoming.refreshToken
+            refreshToken = incoming.refreshToken?.bound(as: refreshToken)
             clientID = incoming.clientID
             isProven = false
             quickRefreshes = 0

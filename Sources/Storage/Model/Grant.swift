@@ -25,6 +25,8 @@ package struct Grant: Hashable, Sendable {
         package var sealed: SealedSecret
         /// The hashes by which security events name it, or `nil` for one that was stored before marks existed.
         package var marks: TokenMarks?
+        /// The key of the ring that Google has bound the token to, or `nil` for one that needs no proof.
+        package var bindingKey: KeyID?
         /// The end of the token's own lifetime, if Google gave it.
         package var expiresAt: Timestamp?
         /// When the app brought the token after its user's consent, or `nil` for an imported one. A token
@@ -36,12 +38,14 @@ package struct Grant: Hashable, Sendable {
         package init(
             sealed: SealedSecret,
             marks: TokenMarks? = nil,
+            bindingKey: KeyID? = nil,
             expiresAt: Timestamp? = nil,
             consentedAt: Timestamp? = nil,
             isExpiryNoticed: Bool = false
         ) {
             self.sealed = sealed
             self.marks = marks
+            self.bindingKey = bindingKey
             self.expiresAt = expiresAt
             self.consentedAt = consentedAt
             self.isExpiryNoticed = isExpiryNoticed
@@ -105,6 +109,18 @@ package struct Grant: Hashable, Sendable {
 
     /// The right of one worker to call Google for this grant.
     package internal(set) var lease: Lease?
+}
+
+extension Grant.RefreshToken {
+    /// Returns this token with the key of a stored one, if it is the same token and was brought without its key.
+    ///
+    /// An app or an import that brings a token again might not know that it is bound.
+    func bound(as stored: Self?) -> Self {
+        guard bindingKey == nil, let marks, marks.digest == stored?.marks?.digest else { return self }
+        var token = self
+        token.bindingKey = stored?.bindingKey
+        return token
+    }
 }
 
 extension Grant.AccessToken {

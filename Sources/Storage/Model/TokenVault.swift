@@ -20,16 +20,19 @@ package struct TokenVault: Sendable {
         if let reason = ring.standbyReason { throw StoreError(.refused, reason) }
     }
 
-    /// Seals a refresh token, with the time of its consent and the end of its own lifetime if these are known.
+    /// Seals a refresh token, with the key that it is bound to, the time of its consent and the end of its own lifetime
+    /// if these are known.
     package func seal(
         refreshToken: Secret,
         for id: GrantID,
+        boundTo bindingKey: KeyID? = nil,
         expiresAt: Timestamp? = nil,
         consentedAt: Timestamp? = nil
     ) throws(CryptoError) -> Grant.RefreshToken {
         Grant.RefreshToken(
             sealed: try ring.current.seal(refreshToken, for: .refreshToken(of: id)),
             marks: TokenMarks(of: refreshToken),
+            bindingKey: bindingKey,
             expiresAt: expiresAt,
             consentedAt: consentedAt
         )
@@ -42,6 +45,12 @@ package struct TokenVault: Sendable {
     package func openRefreshToken(of grant: Grant) throws(CryptoError) -> Secret? {
         guard let token = grant.refreshToken else { return nil }
         return try ring.open(token.sealed, for: .refreshToken(of: grant.id))
+    }
+
+    /// Returns the key that the grant's refresh token is bound to, or `nil` if it is not bound.
+    package func bindingKey(of grant: Grant) throws(CryptoError) -> BindingKey? {
+        guard let id = grant.refreshToken?.bindingKey else { return nil }
+        return try ring.bindingKey(id)
     }
 
     package func openAccessToken(of grant: Grant) throws(CryptoError) -> Secret? {
@@ -58,10 +67,19 @@ package struct TokenVault: Sendable {
         try ring.open(sealed, for: .successor(of: id))
     }
 
-    /// `true` if the refresh token that the app brings differs from the stored one, or belongs to another client.
-    package func isOther(refreshToken brought: Secret?, ofClient clientID: String, than stored: Grant) -> Bool {
+    /// `true` if the refresh token that the app brings differs from the stored one, belongs to another client, or is
+    /// bound to another key.
+    ///
+    /// One that is brought without a key might be the stored one all the same.
+    package func isOther(
+        refreshToken brought: Secret?,
+        ofClient clientID: String,
+        boundTo bindingKey: KeyID? = nil,
+        than stored: Grant
+    ) -> Bool {
         guard let brought else { return false }
         guard stored.clientID == clientID else { return true }
+        if let bindingKey, bindingKey != stored.refreshToken?.bindingKey { return true }
         switch Result(catching: { () throws(CryptoError) in try openRefreshToken(of: stored) }) {
         case .success(let known): return known != brought
         // A stored token that no key opens is useless, so the new one replaces it.

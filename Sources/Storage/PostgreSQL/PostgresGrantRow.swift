@@ -20,8 +20,8 @@ enum PostgresGrantRow {
     private static let seldomChanged = [
         "client_id", "google_user_id", "email", "name", "email_is_verified", "scope", "state", "refresh_expires_at",
         "refresh_consented_at", "expiry_noticed", "refresh_key", "refresh_prefix_mark", "refresh_digest_mark",
-        "access_key", "access_type", "refresh_token", "suspected_since", "quick_refreshes", "answer_lost_at",
-        "rotation_claims", "former_tokens_until", "labels",
+        "access_key", "access_type", "binding_key", "refresh_token", "suspected_since", "quick_refreshes",
+        "answer_lost_at", "rotation_claims", "former_tokens_until", "labels",
     ]
     /// All others: every update writes them.
     private static let oftenChanged = grants.without(key + fixed + seldomChanged).columns.map(\.name)

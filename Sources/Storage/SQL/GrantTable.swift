@@ -47,6 +47,7 @@ extension Grant {
             .init("access_expires_at", .integer) { .time($0.accessToken?.expiresAt) },
             .init("access_type", .text) { .text($0.accessToken?.type) },
             .init("access_key", .text) { .text($0.accessToken?.sealed.keyID.description) },
+            .init("binding_key", .text) { .text($0.refreshToken?.bindingKey?.description) },
             .init("refresh_prefix_mark", .bytes) { .bytes($0.refreshToken?.marks?.prefix.bytes) },
             .init("refresh_digest_mark", .bytes) { .bytes($0.refreshToken?.marks?.digest.bytes) },
             .init("refresh_token", .bytes) { .bytes($0.refreshToken?.sealed.bytes) },
@@ -66,6 +67,7 @@ extension Grant {
         CHECK (refresh_token IS NOT NULL OR refresh_expires_at IS NULL),
         CHECK (refresh_token IS NOT NULL OR refresh_consented_at IS NULL),
         CHECK (refresh_token IS NOT NULL OR refresh_prefix_mark IS NULL),
+        CHECK (refresh_token IS NOT NULL OR binding_key IS NULL),
         CHECK ((refresh_digest_mark IS NULL) = (refresh_prefix_mark IS NULL)),
         CHECK ((access_token IS NULL) = (access_key IS NULL)),
         CHECK ((access_token IS NULL) = (access_obtained_at IS NULL)),
@@ -138,6 +140,7 @@ struct GrantRowReader {
         let accessExpiresAt = row.timestamp()
         let type = row.text(like: accessType)
         if let type { accessType = type }
+        let bindingKey = try readBindingKey(&row, of: id)
         let marks = TokenMarks(prefix: row.optionalBlob(), digest: row.optionalBlob())
         let refreshSealed = try row.sealed("A stored token of grant \(id)")
         let accessSealed = try row.sealed("A stored token of grant \(id)")
@@ -145,6 +148,7 @@ struct GrantRowReader {
             Grant.RefreshToken(
                 sealed: $0,
                 marks: marks,
+                bindingKey: bindingKey,
                 expiresAt: refreshExpiresAt,
                 consentedAt: refreshConsentedAt,
                 isExpiryNoticed: isExpiryNoticed
@@ -204,6 +208,13 @@ struct GrantRowReader {
         return read
     }
 
+    /// A token whose key is not known would be sent without a proof, so a damaged id is an error.
+    private func readBindingKey(_ row: inout some SQLRow, of id: GrantID) throws(StoreError) -> KeyID? {
+        guard let text = row.optionalText() else { return nil }
+        guard let key = KeyID(text) else { throw StoreError(damagedRow: "The binding key of grant \(id)") }
+        return key
+    }
+
     private mutating func readReason(_ row: inout some SQLRow) {
         let text = row.text(like: reason.0) ?? ""
         if text != reason.0 { reason = (text, GrantReason(rawValue: text)) }
@@ -235,6 +246,7 @@ extension Grant {
             && refreshToken?.expiresAt == former.refreshToken?.expiresAt
             && refreshToken?.consentedAt == former.refreshToken?.consentedAt
             && refreshToken?.isExpiryNoticed == former.refreshToken?.isExpiryNoticed
+            && refreshToken?.bindingKey == former.refreshToken?.bindingKey
             && refreshToken?.marks == former.refreshToken?.marks
             && refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
             && accessToken?.sealed.keyID == former.accessToken?.sealed.keyID

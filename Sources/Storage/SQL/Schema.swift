@@ -175,7 +175,7 @@ struct SchemaStep: Sendable {
     private static let sqlite = [
         index("grants_due", "grants (client_id, due_at, id)", where: "due_at IS NOT NULL"),
         index("grants_by_state", "grants (state)"),
-        index("grants_by_key", "grants (refresh_key, access_key)"),
+        index("grants_by_key", "grants (refresh_key, access_key, binding_key)"),
         """
         CREATE TRIGGER grants_inserted AFTER INSERT ON grants BEGIN
             INSERT INTO grant_counts VALUES (new.state, 1) ON CONFLICT (state) DO UPDATE SET grants = grants + 1;

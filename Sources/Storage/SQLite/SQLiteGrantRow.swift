@@ -31,9 +31,8 @@ enum SQLiteGrantRow {
     /// ``Grant/keepsSeldomChangedColumns(of:)`` decides.
     private static let indexed = [
         "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_consented_at", "expiry_noticed",
-        "refresh_key", "access_key", "refresh_prefix_mark", "refresh_digest_mark", "suspected_since", "quick_refreshes",
-        "answer_lost_at",
-        "former_tokens_until",
+        "refresh_key", "access_key", "binding_key", "refresh_prefix_mark", "refresh_digest_mark", "suspected_since",
+        "quick_refreshes", "answer_lost_at", "former_tokens_until",
     ]
     /// The column of `grants_by_use`, which changes once a day.
     private static let daily = ["used_on"]

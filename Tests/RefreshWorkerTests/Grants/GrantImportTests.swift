@@ -369,6 +369,32 @@ struct GrantImportTests {
         #expect(!reconnection.isBased(on: rotated))
     }
 
+    @Test(
+        "refuses a bound token whose key the ring lacks, and stores the others",
+        arguments: [
+            ("0000000f", "the refresh token is bound to key 0000000f, which the key ring lacks: "),
+            ("key", "binding_key is not the eight digits of a key's id"),
+        ]
+    )
+    func missingBindingKey(key: String, problem: String) async throws {
+        let lines = [try line("a", ["binding_key": key]), try line("b")]
+        let tally = try await fixture.importText(lines.joined(separator: "\n"))
+        #expect(tally.stored == 1 && tally.bad == 1)
+        #expect(fixture.reports.contains { $0.contains(problem) })
+        #expect(try await fixture.grant("b").refreshToken?.bindingKey == nil)
+    }
+
+    @Test("keeps the key of a stored token that comes again without it, and takes one that comes with it")
+    func bindingKeyStays() async throws {
+        try await fixture.importText(try line("a", ["binding_key": "0000000b"]))
+        try await fixture.importText(try line("a"), replace: true)
+        let key = KeyID.named("0000000b")
+        #expect(try await fixture.grant("a").refreshToken?.bindingKey == key)
+        try await fixture.importText(try line("b"))
+        try await fixture.importText(try line("b", ["binding_key": "0000000b"]), replace: true)
+        #expect(try await fixture.grant("b").refreshToken?.bindingKey == key)
+    }
+
     @Test("reads back every member that an export wrote")
     func roundTrip() async throws {
         let lines = [
@@ -378,6 +404,7 @@ struct GrantImportTests {
             try line("dead", ["state": "disconnected", "reason": "invalid_grant", "since": 1_700_000_000]),
             try line("ended", ["state": "disconnected", "reason": "user_request"]),
             try line("blocked", ["state": "suspended", "reason": "access_denied", "client_id": "9-x"]),
+            try line("bound", ["binding_key": "0000000b"]),
             try line(
                 "every \"field\" é\u{1f600}",
                 [

@@ -20,7 +20,7 @@ final class ImportFixture {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("grants-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         store = try SQLiteStore(path: folder + "/grants.sqlite", timeSource: time)
-        let ring = try KeyRing(keys: [.random()])
+        let ring = try KeyRing(keys: [.random(), RingKey.binding.get()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
     }
 
@@ -104,4 +104,11 @@ func line(_ user: String, _ changes: [String: (any Sendable)?] = [:]) throws -> 
     ]
     for (name, value) in changes { members[name] = value }
     return String(decoding: try JSONSerialization.data(withJSONObject: members), as: UTF8.self)
+}
+
+extension RingKey {
+    /// The binding key of every fixture.
+    static let binding = Result {
+        try RingKey(id: KeyID.named("0000000b"), binding: Secret(utf8: [UInt8](repeating: 1, count: 32)), role: .active)
+    }
 }

@@ -74,6 +74,12 @@ extension Command {
             existing: .replace,
             refreshesAtOnce: true
         )
+        do throws(InputError) {
+            try writer.check(added)
+        } catch {
+            await store.close()
+            throw CommandError(.badData, "no grant of user \(DisplayedText(user)) was added: \(error.message)")
+        }
         let (outcome, stored) = try await WorkerHeartbeat(of: context, in: store, vault: vault).reporting {
             (
                 try await writer.store([added]),

@@ -6,6 +6,7 @@ extension Grant {
     func opens(with vault: TokenVault) throws(CryptoError) -> Bool {
         do throws(CryptoError) {
             _ = try vault.openRefreshToken(of: self)
+            _ = try vault.bindingKey(of: self)
             _ = try vault.openAccessToken(of: self)
             return true
         } catch {

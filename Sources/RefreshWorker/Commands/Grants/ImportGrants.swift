@@ -12,7 +12,8 @@ extension Command {
             Each line is a JSON object with user_id and the fields of a stored grant: access_token, refresh_token, \
             expires_at, expires_in, scope, token_type, created_at, google_user_id, google_email, google_name, \
             google_verified_email, and optionally connection (default if it is missing), labels (an object of texts), \
-            client_id, refresh_token_expires_at, state, reason and since. It also reads objects over several lines, \
+            client_id, refresh_token_expires_at, binding_key (the key that the refresh token is bound to), state, reason \
+            and since. It also reads objects over several lines, \
             one array around all objects, rows of a DynamoDB export with these fields, and the output of aws \
             secretsmanager get-secret-value for a secret gmail/user/USER. A short line is enough:
 

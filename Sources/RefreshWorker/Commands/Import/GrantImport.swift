@@ -30,7 +30,9 @@ struct GrantImport: OverlappingImport {
 
     func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedGrant>] {
         let reading = Result { () throws(InputError) in
-            try ImportedGrant(reading: record, clientIDs: clientIDs, at: time.now)
+            let grant = try ImportedGrant(reading: record, clientIDs: clientIDs, at: time.now)
+            try writer.check(grant)
+            return grant
         }
         return [ImportReading(place: record.place, result: reading)]
     }

@@ -87,6 +87,7 @@ struct SecretsManagerImport: RecordImport {
         guard grant.userID.utf8.elementsEqual(user.utf8) else {
             throw InputError("user_id names another user than the secret's name")
         }
+        try writer.check(grant)
         // The content cannot be newer than the version that contains it, even if its dates say so.
         grant.obtainedAt = [grant.obtainedAt, storedAt].compactMap(\.self).min()
         return grant
