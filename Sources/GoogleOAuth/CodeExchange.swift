@@ -39,7 +39,9 @@ package enum CodeExchange: Sendable {
         // A code that a web page got has the address of that page.
         case .clientOrForeignToken, .unknown("redirect_uri_mismatch"): .foreign(text)
         case .clientFault, .appNotAuthentic: .clientRefused(text)
-        case .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown: .unavailable(text)
+        // A challenge, or a proof that the worker made wrong, says nothing about the code.
+        case .proofRefused, .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown:
+            .unavailable(text)
         }
     }
 }

@@ -11,9 +11,11 @@ package protocol Google: Sendable {
 
     /// Exchanges an authorization code for tokens. A code can be used once. If the task is cancelled, the code might be
     /// spent.
-    func exchange(_ code: Secret, client: OAuthClientCredentials) async -> CodeExchange
+    ///
+    /// With a key, the refresh token that comes is bound to it.
+    func exchange(_ code: Secret, client: OAuthClientCredentials, boundTo key: BindingKey?) async -> CodeExchange
 
-    /// Revokes a grant by one of its tokens. `mayStillSend` is called immediately before the request is sent. If it
+    /// Revokes a grant by one of its tokens, bound or not: Google asks for no proof. `mayStillSend` is called immediately before the request is sent. If it
     /// returns `false`, nothing is sent. It blocks every other request, so it must return at once.
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
 

@@ -1,4 +1,4 @@
-import Base
+package import Base
 package import Crypto
 package import HTTPClient
 
@@ -9,9 +9,14 @@ package struct GoogleOAuthAPI: Google {
     private let revocationPattern: RequestPattern
     private let tokeninfoPattern: RequestPattern
     private let userinfo: Endpoint
+    private let prover: Prover
+    private let time: any TimeSource
 
-    package init(http: HTTPClient, endpoints: GoogleEndpoints) {
+    /// `time` is this machine's clock: proofs have a time.
+    package init(http: HTTPClient, endpoints: GoogleEndpoints, time: any TimeSource = SystemTime()) {
         self.http = http
+        self.time = time
+        prover = Prover(endpoint: endpoints.token, time: time)
         refreshPattern = .form(to: endpoints.token)
         revocationPattern = .form(to: endpoints.revocation)
         tokeninfoPattern = .form(to: endpoints.tokeninfo)
@@ -19,26 +24,75 @@ package struct GoogleOAuthAPI: Google {
     }
 
     package func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void] {
-        let transfers = submissions.map { submission in
-            HTTPTransfer(
+        var transfers: [HTTPTransfer] = []
+        var cancellations: [@Sendable () -> Void] = []
+        transfers.reserveCapacity(submissions.count)
+        cancellations.reserveCapacity(submissions.count)
+        for submission in submissions {
+            if let key = submission.bindingKey {
+                let refresh = BoundRefresh(submission, boundTo: key, http: http, prover: prover)
+                if let transfer = refresh.begin() { transfers.append(transfer) }
+                cancellations.append { refresh.cancel() }
+                continue
+            }
+            let transfer = HTTPTransfer(
                 HTTPRequest(refreshing: submission.token, client: submission.client, pattern: refreshPattern),
                 beforeSend: submission.mayStillSend,
                 completion: { submission.receive(.unread($0)) }
             )
+            transfers.append(transfer)
+            cancellations.append { [http] in http.cancel(transfer) }
         }
         http.submit(transfers)
-        return transfers.map { [http] transfer in { http.cancel(transfer) } }
+        return cancellations
     }
 
-    package func exchange(_ code: Secret, client: OAuthClientCredentials) async -> CodeExchange {
-        let request = HTTPRequest(exchanging: code, client: client, pattern: refreshPattern)
+    package func exchange(
+        _ code: Secret,
+        client: OAuthClientCredentials,
+        boundTo key: BindingKey?
+    ) async -> CodeExchange {
         let sent = [code] + [client.secret].compactMap(\.self)
         do throws(HTTPError) {
-            let response = try await http.send(request, deadline: CodeExchange.deadline)
-            return CodeExchange(.reading(.unread(.success(response)), sent: sent))
+            guard let key else {
+                let request = HTTPRequest(exchanging: code, client: client, pattern: refreshPattern)
+                let response = try await http.send(request, deadline: CodeExchange.deadline)
+                return CodeExchange(.reading(.unread(.success(response)), sent: sent))
+            }
+            return try await exchangeWithProof(code, client: client, key: key, sent: sent)
         } catch {
             return CodeExchange(.reading(.unread(.failure(error)), sent: sent))
         }
+    }
+
+    /// Exchanges a code with a proof, and once more with the nonce that the endpoint asks for.
+    ///
+    /// A challenge does not spend the code (RFC 9449, section 8).
+    private func exchangeWithProof(
+        _ code: Secret,
+        client: OAuthClientCredentials,
+        key: BindingKey,
+        sent: [Secret]
+    ) async throws(HTTPError) -> CodeExchange {
+        let subject = ProofSubject(exchanging: code, with: key, clientID: client.id)
+        let deadline = time.sinceBoot + CodeExchange.deadline
+        let first = HTTPRequest(exchanging: code, client: client, pattern: prover.pattern(proving: subject))
+        let reading = prover.read(try await send(first, until: deadline, proving: subject), sent: sent)
+        guard case .challenge(let nonce, _) = reading else { return CodeExchange(reading.parsed) }
+        let pattern = prover.pattern(proving: subject, answering: nonce)
+        let second = HTTPRequest(exchanging: code, client: client, pattern: pattern)
+        let response = try await send(second, until: deadline, proving: subject)
+        return CodeExchange(prover.read(response, sent: sent).parsed)
+    }
+
+    private func send(
+        _ request: HTTPRequest,
+        until deadline: BootInstant,
+        proving subject: ProofSubject
+    ) async throws(HTTPError) -> HTTPResponse {
+        let response = try await http.send(request, deadline: deadline - time.sinceBoot)
+        prover.keepNonce(of: response, for: subject)
+        return response
     }
 
     package func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse {

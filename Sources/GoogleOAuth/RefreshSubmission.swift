@@ -7,7 +7,9 @@ package import Crypto
 package struct RefreshSubmission: Sendable {
     package let token: Secret
     package let client: OAuthClientCredentials
-    /// Called immediately before the request is sent. If it returns `false`, nothing is sent.
+    /// The key that the token is bound to, or `nil` for one that is not bound.
+    package let bindingKey: BindingKey?
+    /// Called immediately before each request is sent. If it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
     /// Called once with the response, possibly before ``Google/refresh(_:)`` returns.
     package let receive: @Sendable (RefreshResponse) -> Void
@@ -15,11 +17,13 @@ package struct RefreshSubmission: Sendable {
     package init(
         token: Secret,
         client: OAuthClientCredentials,
+        bindingKey: BindingKey? = nil,
         mayStillSend: @escaping @Sendable () -> Bool,
         receive: @escaping @Sendable (RefreshResponse) -> Void
     ) {
         self.token = token
         self.client = client
+        self.bindingKey = bindingKey
         self.mayStillSend = mayStillSend
         self.receive = receive
     }

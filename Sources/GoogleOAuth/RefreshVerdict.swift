@@ -38,6 +38,8 @@ package enum RefreshFailure: Sendable {
     case clientOrForeignToken(code: String)
     /// Google cannot verify that the request comes from the app: it wants a proof that only the app on a phone has.
     case appNotAuthentic
+    /// The endpoint does not accept the proof for a bound token, or wants one for a token that the worker has not bound.
+    case proofRefused(code: String)
     /// The client sends too many requests.
     case throttled(code: String)
     /// A temporary fault of the endpoint.
@@ -58,7 +60,7 @@ package enum RefreshFailure: Sendable {
         case .noAnswer(_, let outcomeUnknown): outcomeUnknown
         case .givenUp: true
         case .notJSON, .invalidGrant, .signInRequired, .blocked, .clientFault, .clientOrForeignToken, .appNotAuthentic,
-            .throttled, .endpointFault, .notSent, .unknown:
+            .proofRefused, .throttled, .endpointFault, .notSent, .unknown:
             false
         }
     }
@@ -70,7 +72,8 @@ package enum RefreshFailure: Sendable {
         case .invalidGrant: "invalid_grant"
         case .appNotAuthentic: "app_not_authentic"
         case .signInRequired(let code), .blocked(let code), .clientFault(let code), .clientOrForeignToken(let code),
-            .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .notSent(let code),
+            .proofRefused(let code), .throttled(let code), .endpointFault(let code), .noAnswer(let code, _),
+            .notSent(let code),
             .givenUp(let code), .unknown(let code):
             code
         }

@@ -37,7 +37,7 @@ package struct StatusSnapshot: Sendable {
     package var lastPassAt: Timestamp?
     /// The clock by which old data is deleted, or `nil` if it was not read.
     package var deletionClock: DeletionClock?
-    /// The number of tokens that each key seals.
+    /// The number of tokens that need each key: that it seals, or that are bound to it.
     package var keysInUse: [KeyID: Int] = [:]
     /// The keys of the ring, in the order of its file.
     package var ringKeys: [KeyID] = []
@@ -86,7 +86,7 @@ package struct StatusSnapshot: Sendable {
             + grants.expired.clients.keys.filter { !known.contains($0) }.sorted().map { ClientStatus(id: $0) }
     }
 
-    /// The number of tokens that a key seals, for each key of the ring and each other key in use.
+    /// The number of tokens that need a key, for each key of the ring and each other key in use.
     ///
     /// `tokens` is `nil` if they were not counted in time, `isInRing` if the ring cannot be read.
     package var keyCounts: [(id: KeyID, tokens: Int?, isInRing: Bool?)] {

@@ -7,8 +7,8 @@ import Testing
 private let codes: [(code: String, kind: VerdictKind)] = [
     ("invalid_grant", .invalidGrant),
     ("emm_passcode_required", .signInRequired),
-    ("invalid_dpop_proof", .signInRequired),
-    ("use_dpop_nonce", .signInRequired),
+    ("invalid_dpop_proof", .proofRefused),
+    ("use_dpop_nonce", .proofRefused),
     ("admin_policy_enforced", .blocked),
     ("policy_enforced", .blocked),
     ("org_internal", .blocked),

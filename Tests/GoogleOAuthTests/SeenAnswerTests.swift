@@ -233,8 +233,8 @@ private let seen: [SeenAnswer] = [
         "http_400"
     ),
     // https://developers.google.com/identity/protocols/oauth2/native-app
-    SeenAnswer(400, #"{"error":"invalid_dpop_proof"}"#, .signInRequired, "invalid_dpop_proof"),
-    SeenAnswer(400, #"{"error":"use_dpop_nonce"}"#, .signInRequired, "use_dpop_nonce"),
+    SeenAnswer(400, #"{"error":"invalid_dpop_proof"}"#, .proofRefused, "invalid_dpop_proof"),
+    SeenAnswer(400, #"{"error":"use_dpop_nonce"}"#, .proofRefused, "use_dpop_nonce"),
     // GoogleSignIn-iOS, GIDEMMErrorHandler.m
     SeenAnswer(400, #"{"error":"emm_passcode_required"}"#, .signInRequired, "emm_passcode_required"),
     SeenAnswer(400, #"{"error":"emm_app_verification_required"}"#, .signInRequired, "emm_app_verification_required"),

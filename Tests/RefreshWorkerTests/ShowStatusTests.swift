@@ -92,7 +92,7 @@ struct ShowStatusTests {
                 "2 results in /d.set-aside-1-a could not all be stored, 1 h 1 min ago"
             ),
             ("no ring", changed { $0.isKeyRingUnreadable = true }, "key ring cannot be read"),
-            ("lost key", changed { $0.keysInUse[KeyID.named("0000000f")] = 2 }, "2 tokens sealed with key 0000000f"),
+            ("lost key", changed { $0.keysInUse[KeyID.named("0000000f")] = 2 }, "2 tokens of key 0000000f"),
             (
                 "unfinished rotation",
                 changed { $0.pendingKey = KeyID.named("00000002") },

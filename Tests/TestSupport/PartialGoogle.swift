@@ -9,7 +9,11 @@ extension PartialGoogle {
         submissions.map { _ in {} }
     }
 
-    package func exchange(_ code: Secret, client: OAuthClientCredentials) async -> CodeExchange {
+    package func exchange(
+        _ code: Secret,
+        client: OAuthClientCredentials,
+        boundTo key: BindingKey?
+    ) async -> CodeExchange {
         .unavailable("not_prepared")
     }
 

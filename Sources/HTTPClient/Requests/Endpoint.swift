@@ -65,6 +65,9 @@ package struct Endpoint: Hashable, Sendable {
         return "\(bracketedHost):\(port)"
     }
 
+    /// The URL without its query, and without the scheme's own port.
+    package var urlWithoutQuery: String { "\(scheme)://\(authority)\(path)" }
+
     /// The path with the query, as a request names it.
     var target: String {
         let target = url.dropFirst("\(scheme)://".count).drop { $0 != "/" && $0 != "?" }

@@ -51,14 +51,14 @@ extension Command {
 
     private static let keys = Command(
         words: ["keys"],
-        summary: "make, list, rotate or retire the keys that seal tokens",
+        summary: "make, list, rotate or retire the keys that seal tokens, or that tokens are bound to",
         discussion: """
             Tokens in the database are sealed with a key from the key ring, a file of mode 0600 that belongs to the \
             user of the worker. Without it every user must sign in again, so keep a copy in a safe place, apart from \
             copies of the database.
             """,
         settings: [.config, .keyFile],
-        subcommands: [generateKeys, listKeys, rotateKeys, retireKey],
+        subcommands: [generateKeys, listKeys, rotateKeys, retireKey, addBindingKey],
         run: nil
     )
 

@@ -58,6 +58,12 @@ extension Configuration {
                     """
             )
         }
+        if bindsTokens, serverClientID == nil {
+            report(
+                .bindTokens,
+                needs: "--server-client-id: only the refresh tokens of codes that the worker exchanges can be bound"
+            )
+        }
         if noticeURL != nil, noticeSecretFile == nil {
             report(.noticeURL, needs: "--notice-secret-file: notices are signed")
         }

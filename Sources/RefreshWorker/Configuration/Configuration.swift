@@ -21,6 +21,8 @@ struct Configuration: Equatable, Sendable {
     var clientSecretFile: String?
     /// The client that exchanges the app's codes, if there is one.
     var serverClientID: String?
+    /// `true` if the refresh tokens of exchanged codes are bound to a key.
+    let bindsTokens: Bool
     let endpoints: GoogleEndpoints
     let caFile: String?
     let metricsLog: LineDestination
@@ -82,6 +84,7 @@ struct Configuration: Equatable, Sendable {
         clientIDs = resolver.clientIDs()
         clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.text)
         serverClientID = resolver.optional(.serverClientID, InputText.clientID)
+        bindsTokens = resolver.value(of: .bindTokens, SettingValue.switched)
         endpoints = GoogleEndpoints(
             token: resolver.value(of: .tokenEndpoint, SettingValue.endpoint),
             userinfo: resolver.value(of: .userinfoEndpoint, SettingValue.endpoint),

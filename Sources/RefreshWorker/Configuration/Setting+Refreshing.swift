@@ -51,6 +51,12 @@ extension Setting {
             a grant. Its secret must be in --client-secret-file. Must be of the same Google Cloud project as --client-id.
             """
         },
+        Setting(.bindTokens, default: "no", change: .restart(\.bindsTokens)) {
+            """
+            Bind the refresh tokens that the worker exchanges codes for to a key of the key ring (DPoP), so that a stolen \
+            one is useless without it. Needs 'keys add-binding' once. Tokens that are bound stay so if this is switched off.
+            """
+        },
         Setting(
             .tokenEndpoint,
             placeholder: "URL",

@@ -16,6 +16,7 @@ struct Setting: Sendable {
         case clientID = "client-id"
         case clientSecretFile = "client-secret-file"
         case serverClientID = "server-client-id"
+        case bindTokens = "bind-tokens"
         case tokenEndpoint = "token-endpoint"
         case userinfoEndpoint = "userinfo-endpoint"
         case tokeninfoEndpoint = "tokeninfo-endpoint"

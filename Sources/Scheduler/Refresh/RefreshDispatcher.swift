@@ -19,8 +19,10 @@ struct RefreshDispatcher: Sendable {
         var submissions: [RefreshSubmission] = []
         for refresh in refreshes {
             let token: Secret?
+            let bindingKey: BindingKey?
             do throws(CryptoError) {
                 token = try vault.openRefreshToken(of: refresh.grant)
+                bindingKey = try vault.bindingKey(of: refresh.grant)
             } catch {
                 committer.add(refresh, with: unopened(refresh, error))
                 continue
@@ -29,7 +31,7 @@ struct RefreshDispatcher: Sendable {
                 committer.add(refresh, with: RefreshResult(claim: refresh.claim, answer: .withoutRefreshToken))
                 continue
             }
-            submissions.append(submission(with: token, for: refresh, committer))
+            submissions.append(submission(with: token, boundTo: bindingKey, for: refresh, committer))
             sent.append(refresh)
         }
         for (refresh, cancel) in zip(sent, endpoint.refresh(submissions)) { refresh.onCancel(cancel) }
@@ -37,6 +39,7 @@ struct RefreshDispatcher: Sendable {
 
     private func submission(
         with token: Secret,
+        boundTo bindingKey: BindingKey?,
         for refresh: Refresh,
         _ committer: ResultCommitter
     ) -> RefreshSubmission {
@@ -44,7 +47,7 @@ struct RefreshDispatcher: Sendable {
         let request = SentRequest(token: token, clientSecret: clientSecrets[clientID], sentAt: time.sinceBoot)
         refresh.didSend(request)
         let credentials = OAuthClientCredentials(id: clientID, secret: request.clientSecret?.secret)
-        return RefreshSubmission(token: token, client: credentials) {
+        return RefreshSubmission(token: token, client: credentials, bindingKey: bindingKey) {
             mayStillSend(for: refresh)
         } receive: { response in
             receive(response, to: request, of: refresh, for: committer)

@@ -113,7 +113,7 @@ package struct RefreshRules: Sendable {
                 .appNotAuthentic where !former.isOpenForClientFault:
                 // The endpoint works, even if the client or the grant is at fault.
                 effect.breakerChange = context.health.breaker.succeeded()
-            case .clientFault, .clientOrForeignToken, .appNotAuthentic, .notSent, .givenUp, .unknown:
+            case .clientFault, .clientOrForeignToken, .appNotAuthentic, .proofRefused, .notSent, .givenUp, .unknown:
                 // `decideFailure` decides about the first three together with the grant. The others say nothing about
                 // the client.
                 break
@@ -217,6 +217,7 @@ package struct RefreshRules: Sendable {
             return decision
         case .clientOrForeignToken(let code): return decideClientOrForeignToken(code, in: context)
         case .appNotAuthentic: return decideAppNotAuthentic(failure.code, in: context)
+        case .proofRefused(let code): return decideProofRefused(code, in: context)
         case .throttled, .endpointFault, .noAnswer, .givenUp:
             return retry(GrantReason(rawValue: failure.code), notBefore: retryAfter, in: context)
         case .notJSON:

@@ -22,7 +22,8 @@ extension AlarmKind {
         switch self {
         case .codesRefused, .unreadableToken, .databaseTablesLost, .databaseRowsLost, .certificateExpired: .now
         case .clientFault, .clientUnproven, .clientSecretsDiffer, .endpointFailing, .grantsInDoubt,
-            .rotatedTokensDropped, .sealingFailed, .spillFailed, .storeFailing, .storeMoved, .storeReplaced,
+            .proofRefused, .rotatedTokensDropped, .sealingFailed, .spillFailed, .storeFailing, .storeMoved,
+            .storeReplaced,
             .databaseReplaced, .databaseCopySuspected, .keyFileUnreadable, .keyRingRefused, .keyRingLacksKeys,
             .certificateNotYetValid:
             .soon

@@ -57,7 +57,9 @@ extension StatusSnapshot {
     /// `true` if the stored state shows that the cause is over: the process that raised the alarm might not know, or
     /// might have ended.
     package func hasEnded(_ alarm: CurrentAlarm) -> Bool {
-        let followsFromCounts: [AlarmKind] = [.projectInTesting, .grantsInDoubt, .grantRefused, .unknownAnswer]
+        let followsFromCounts: [AlarmKind] = [
+            .projectInTesting, .grantsInDoubt, .grantRefused, .unknownAnswer, .proofRefused,
+        ]
         if !areGrantsCounted, followsFromCounts.contains(alarm.kind) { return false }
         // Users of a project in testing lose their grants, and no refresh is due then.
         if alarm.kind == .projectInTesting { return grants.consentEnds[alarm.client]?.grantsInTesting ?? 0 == 0 }
@@ -69,7 +71,7 @@ extension StatusSnapshot {
         case .clientUnproven: return client.lastSuccessAt != nil
         case .grantsInDoubt: return !isDoubted(client)
         case .grantRefused: return grants.retryingReasons[.clientMismatchUnconfirmed, default: 0] == 0
-        case .unknownAnswer: return grants.byState[.retrying, default: 0] == 0
+        case .unknownAnswer, .proofRefused: return grants.byState[.retrying, default: 0] == 0
         default: return false
         }
     }
@@ -194,9 +196,9 @@ extension StatusSnapshot {
         }
         var found = keyCounts.filter { $0.isInRing == false }.map { key in
             let count = key.tokens ?? 0
-            let tokens = "\(count.counted("token")) sealed with key \(key.id), which the key file lacks"
+            let tokens = "\(count.counted("token")) of key \(key.id), which the key file lacks"
             let isInMemory = workers?.contains { $0.keyIDs.contains(key.id) } ?? false
-            guard isInMemory else { return Finding(.keysMissing, "\(tokens), cannot be opened", count: count) }
+            guard isInMemory else { return Finding(.keysMissing, "\(tokens), cannot be used", count: count) }
             let text = "\(tokens): a worker has the key in memory, so do not restart it before the file is right"
             return Finding(.keysMissing, text, count: count, severity: .soon)
         }

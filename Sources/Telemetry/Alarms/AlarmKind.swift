@@ -11,6 +11,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case grantsInDoubt = "grants_in_doubt"
     case grantRefused = "grant_refused"
     case unknownAnswer = "unknown_answer"
+    case proofRefused = "proof_refused"
     case refreshLoop = "refresh_loop"
     case rotatedTokensDropped = "rotated_tokens_dropped"
     case unreadableToken = "unreadable_token"

@@ -19,7 +19,7 @@ extension AlarmKind {
             .worker
         case .databaseTablesLost, .databaseRowsLost: .database
         case .clientFault, .clientUnproven, .endpointFailing, .grantsInDoubt, .grantRefused, .unknownAnswer,
-            .projectInTesting, .refreshLoop, .unreadableToken:
+            .proofRefused, .projectInTesting, .refreshLoop, .unreadableToken:
             .grants
         case .rotatedTokensDropped, .spillFailed, .databaseFailedOver, .databaseReplaced: .past
         }

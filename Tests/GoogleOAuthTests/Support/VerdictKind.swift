@@ -3,7 +3,7 @@
 /// A verdict without its values, so that a table can name it.
 enum VerdictKind: String, Sendable {
     case granted, flawed, notJSON, invalidGrant, signInRequired, blocked, clientFault, clientOrForeignToken, throttled
-    case appNotAuthentic, endpointFault, noAnswer, notSent, givenUp, unknown
+    case appNotAuthentic, proofRefused, endpointFault, noAnswer, notSent, givenUp, unknown
 }
 
 extension RefreshVerdict {
@@ -26,6 +26,7 @@ extension RefreshFailure {
         case .clientFault: .clientFault
         case .clientOrForeignToken: .clientOrForeignToken
         case .appNotAuthentic: .appNotAuthentic
+        case .proofRefused: .proofRefused
         case .throttled: .throttled
         case .endpointFault: .endpointFault
         case .noAnswer: .noAnswer

@@ -194,7 +194,7 @@ struct KeyRetirementTests {
         let first = #"{"key":"00000002","role":"seals","tokens":1,"removable_at":null}"#
         #expect(keys.json(inUse).first?.text == first)
         #expect(keys.warnings(inUse).count == 1)
-        #expect(keys.warnings(inUse).first?.contains("2 tokens sealed with key 0000000f") == true)
+        #expect(keys.warnings(inUse).first?.contains("2 tokens of key 0000000f") == true)
         #expect(keys.lines(nil).first == "00000002  seals")
     }
 

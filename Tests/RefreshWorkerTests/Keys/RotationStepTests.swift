@@ -9,6 +9,7 @@ struct RotationStepTests {
     static let old = KeyID.named("00000001")
     static let new = KeyID.named("00000002")
     static let missing = KeyID.named("0000000f")
+    static let binding = KeyID.named("0000000b")
 
     /// Returns a worker that holds both keys or only the old one, and seals with one of them.
     static func worker(_ id: String, holdsNew: Bool, seals: KeyID) -> WorkerReport {
@@ -18,6 +19,14 @@ struct RotationStepTests {
     static let alone = KeyRingSummary(sealing: old)
     static let pending = KeyRingSummary(sealing: old, pending: [new])
     static let promoted = KeyRingSummary(sealing: new, opening: [old])
+    static let bound = KeyRingSummary(
+        entries: promoted.entries + [KeyRingSummary.Entry(id: binding, role: .binds, isBinding: true)],
+        sealingKeyID: new
+    )
+    static let retiredBinding = KeyRingSummary(
+        entries: promoted.entries + [KeyRingSummary.Entry(id: binding, role: .retired, isBinding: true)],
+        sealingKeyID: new
+    )
     static let behind = worker("behind", holdsNew: false, seals: old)
     static let holding = worker("holding", holdsNew: true, seals: old)
     static let sealing = worker("sealing", holdsNew: true, seals: new)
@@ -43,6 +52,14 @@ struct RotationStepTests {
                 .awaitSealers(with: new, lacking: ["holding"])
             ),
             ("old tokens are left", state(promoted, [sealing], [old: 1, new: 3]), .reseal(with: new)),
+            (
+                "tokens stay bound to their key", state(bound, [sealing], [new: 4, binding: 4], isBegun: true),
+                .finish(with: new)
+            ),
+            (
+                "also if it is retired", state(retiredBinding, [sealing], [new: 4, binding: 4], isBegun: true),
+                .finish(with: new)
+            ),
             ("nothing is left", state(promoted, [sealing], [new: 4], isBegun: true), .finish(with: new)),
             ("an empty database", state(promoted, isBegun: true), .finish(with: new)),
             ("finished before: another rotation", state(promoted, [sealing], [new: 4]), .addKey),

@@ -33,6 +33,15 @@ struct SettingSample: Sendable {
         case .clientSecretFile: SettingSample("ROOT/client-secret", seen: "the-secret-of-the-client")
         case .serverClientID:
             SettingSample("1234-server.apps.googleusercontent.com", with: [.clientSecretFile: "ROOT/server-secret"])
+        case .bindTokens:
+            SettingSample(
+                "yes",
+                seen: "true",
+                with: [
+                    .serverClientID: "1234-server.apps.googleusercontent.com",
+                    .clientSecretFile: "ROOT/server-secret",
+                ]
+            )
         case .tokenEndpoint: SettingSample("https://token.example/")
         case .userinfoEndpoint: SettingSample("https://userinfo.example/")
         case .tokeninfoEndpoint: SettingSample("https://tokeninfo.example/")

@@ -150,6 +150,7 @@ struct SettingUseTests {
     private static func withFixture(_ body: (OperatorFixture) async throws -> Void) async throws {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
+            _ = try KeyRingFile.addBinding(path: fixture.keyFile)
             try fixture.write("the-secret-of-the-client\n", to: "client-secret")
             try fixture.write("1234-server.apps.googleusercontent.com hush\n", to: "server-secret")
             try fixture.write("a secret of more than thirty-two bytes\n", to: "secret")

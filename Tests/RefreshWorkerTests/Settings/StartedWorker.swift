@@ -91,6 +91,7 @@ struct StartedWorker {
                 HTTPListeners.codeExchanges(worker).client()?.id ?? "none", reader.clientIDs().joined(separator: " "),
                 status.clients.map(\.id).joined(separator: " "),
             ]
+        case .bindTokens: return ["\(HTTPListeners.codeExchanges(worker).bindsTokens)"]
         case .tokenEndpoint: return await endpoints("refreshPattern")
         case .userinfoEndpoint: return await endpoints("userinfo")
         case .tokeninfoEndpoint: return await endpoints("tokeninfoPattern")

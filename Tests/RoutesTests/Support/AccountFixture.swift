@@ -37,6 +37,8 @@ struct AccountFixture {
         signInsPerMinute: Int = 1000,
         writesPerMinute: Int = 1000,
         connectionsPerUser: Int = 20,
+        bindsTokens: Bool = false,
+        bindingKey: RingKey? = nil,
         emailLinking: EmailLinking = .verified,
         acceptFormerTokensUntil: Timestamp? = nil,
         appTokens: (AppTokens) throws -> AppTokens = { $0 },
@@ -45,7 +47,7 @@ struct AccountFixture {
         logDescriptor: Int32 = AccountFixture.nowhere
     ) throws {
         store = try TestStore(time: time, random: random, keepsNotices: true)
-        let ring = try KeyRing(keys: [RingKey.random()])
+        let ring = try KeyRing(keys: [RingKey.random()] + [bindingKey].compactMap(\.self))
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
         let diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)
@@ -64,6 +66,7 @@ struct AccountFixture {
         exchanges = CodeExchanges(
             client: { [codes] in codes.client },
             endpoint: codes,
+            bindsTokens: bindsTokens,
             save: { [codes] in try await codes.save($0) },
             time: time
         )

@@ -16,6 +16,7 @@ final class FakeCodeEndpoint: PartialGoogle {
         var client: OAuthClientCredentials?
         var answers: [String: CodeExchange] = [:]
         var exchanged: [String] = []
+        var bindingKeys: [KeyID?] = []
         var credentials: [String] = []
         var accounts: [String: Result<String, LookupError>] = [:]
         var revoked: [String] = []
@@ -33,6 +34,8 @@ final class FakeCodeEndpoint: PartialGoogle {
     var exchanged: [String] { state.withLock { $0.exchanged } }
     /// The client ids and secrets that they were sent with.
     var credentials: [String] { state.withLock { $0.credentials } }
+    /// The keys whose proofs they were sent with.
+    var bindingKeys: [KeyID?] { state.withLock { $0.bindingKeys } }
     var revoked: [String] { state.withLock { $0.revoked } }
     var spilled: [ExchangedTokens] { state.withLock { $0.spilled } }
 
@@ -83,10 +86,15 @@ final class FakeCodeEndpoint: PartialGoogle {
 
     // MARK: Google
 
-    func exchange(_ code: Secret, client: OAuthClientCredentials) async -> CodeExchange {
+    func exchange(
+        _ code: Secret,
+        client: OAuthClientCredentials,
+        boundTo key: BindingKey?
+    ) async -> CodeExchange {
         let text = code.reveal()
         state.withLock { state in
             state.exchanged.append(text)
+            state.bindingKeys.append(key?.id)
             state.credentials.append("\(client.id) \(client.secret?.reveal() ?? "")")
         }
         await withCheckedContinuation { caller in

@@ -13,7 +13,7 @@ struct FenceTests {
         .invalidGrant, .signInRequired(code: "invalid_rapt"), .blocked(code: "policy_enforced"),
         .clientFault(code: "invalid_client"), .clientOrForeignToken(code: "unauthorized_client"),
         .throttled(code: "http_429"), .endpointFault(code: "http_503"), .noAnswer(code: "timeout"), .notJSON,
-        .unknown(code: "new"),
+        .unknown(code: "new"), .proofRefused(code: "invalid_dpop_proof"),
     ]
 
     private static var answers: [RefreshResult.Answer] {

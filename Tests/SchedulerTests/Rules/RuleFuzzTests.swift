@@ -15,7 +15,7 @@ struct RuleFuzzTests {
         .invalidGrant, .invalidGrant, .signInRequired(code: "invalid_rapt"), .blocked(code: "policy_enforced"),
         .clientFault(code: "invalid_client"), .clientOrForeignToken(code: "unauthorized_client"),
         .throttled(code: "http_429"), .endpointFault(code: "http_503"), .noAnswer(code: "timeout"), .notJSON,
-        .unknown(code: "new"), .appNotAuthentic,
+        .unknown(code: "new"), .appNotAuthentic, .proofRefused(code: "invalid_dpop_proof"),
     ]
 
     /// The number of rounds; `REFRESH_WORKER_FUZZ_ROUNDS` sets more.

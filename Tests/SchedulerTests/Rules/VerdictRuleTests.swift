@@ -58,6 +58,14 @@ private let rules: [Rule] = [
         reason: "app_not_authentic"
     ),
     Rule(
+        verdict: .proofRefused(code: "invalid_dpop_proof"),
+        outcome: .retrying,
+        state: .retrying,
+        stateIfSuspended: .suspended,
+        reason: "invalid_dpop_proof",
+        raisesAlarm: true
+    ),
+    Rule(
         verdict: .throttled(code: "http_429"),
         outcome: .retrying,
         state: .retrying,

@@ -98,7 +98,7 @@ struct WaveTests {
         let silent: [RefreshFailure] = [
             .clientFault(code: "invalid_client"), .clientOrForeignToken(code: "invalid_request"),
             .throttled(code: "http_429"), .endpointFault(code: "http_503"), .noAnswer(code: "timeout"), .notJSON,
-            .unknown(code: "new"),
+            .unknown(code: "new"), .proofRefused(code: "use_dpop_nonce"),
         ]
         for verdict in counted + silent {
             var grant = try Sample.grant()

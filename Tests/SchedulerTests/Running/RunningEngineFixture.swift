@@ -30,10 +30,11 @@ struct RunningEngineFixture {
     init(
         maximumInFlight: Int = 64,
         clientSecrets: [String: Secret] = [:],
+        bindingKey: RingKey? = nil,
         endpoint: any Google
     ) throws {
         store = try TestStore(time: time, random: SeededRandom(seed: 1))
-        let ring = try KeyRing(keys: [RingKey.random()])
+        let ring = try KeyRing(keys: [RingKey.random()] + [bindingKey].compactMap(\.self))
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         self.endpoint = endpoint
         engine = Self.engine(over: store, vault, endpoint, time, maximumInFlight, clientSecrets)
@@ -81,6 +82,7 @@ struct RunningEngineFixture {
         _ numbers: ClosedRange<Int64>,
         of client: String,
         overdueSince span: Duration,
+        boundTo bindingKey: KeyID? = nil,
         sealedBy other: TokenVault? = nil
     ) async throws {
         let vault = other ?? vault
@@ -91,7 +93,7 @@ struct RunningEngineFixture {
                 userID: "user \(number)",
                 incoming: IncomingTokens(
                     clientID: client,
-                    refreshToken: try vault.seal(refreshToken: Secret("refresh"), for: id)
+                    refreshToken: try vault.seal(refreshToken: Secret("refresh"), for: id, boundTo: bindingKey)
                 ),
                 dueAt: time.now - span,
                 at: time.now

@@ -178,7 +178,7 @@ extension Doctor {
             return .fault(finding, advice: "restore the key ring from a backup")
         } catch let error as FileError where error.kind == .missing && !keysInUse.isEmpty {
             let tokens = keysInUse.values.reduce(0, +).counted("token")
-            let finding = "\(tokens) sealed with the keys of the missing file cannot be opened"
+            let finding = "\(tokens) of the keys in the missing file cannot be used"
             return .warning(finding, advice: "restore the file from its copy: a new key ring would not open them")
         } catch {
             return .warning("not compared with the key ring, which cannot be read", advice: "fix that first")
@@ -188,12 +188,20 @@ extension Doctor {
     private static func keys(_ ring: KeyRingSummary, inUse keysInUse: [KeyID: Int]) -> Check {
         let missing = ring.missingKeys(of: keysInUse)
         guard !missing.isEmpty else {
-            return .ok(keysInUse.isEmpty ? "nothing is sealed yet" : "all are in the ring")
+            guard !keysInUse.isEmpty else { return .ok("nothing is sealed yet") }
+            let bound = keysInUse.filter { ring.isBinding($0.key) }.values.reduce(0, +)
+            guard bound > 0 else { return .ok("all are in the ring") }
+            return .ok(
+                """
+                all are in the ring, and one binds \(bound.counted("refresh token")): without a copy of the ring, everyone \
+                who is bound would have to sign in again
+                """
+            )
         }
         let tokens = missing.reduce(0) { $0 + (keysInUse[$1] ?? 0) }.counted("token")
         let names = missing.map(\.description).joined(separator: ", ")
         return .fault(
-            "\(tokens) sealed with \(names), which the ring lacks, cannot be opened",
+            "\(tokens) of key \(names), which the ring lacks, cannot be used",
             advice: "restore the key ring from a backup, or have those users sign in again"
         )
     }

@@ -75,7 +75,15 @@ extension Doctor {
                 )
             }
             let count = keyRing.entries.count.counted("key")
-            return .ok("\(path) holds \(count), \(keyRing.sealingKeyID) seals")
+            let binding = keyRing.entries.first { $0.role == .binds }?.id
+            if configuration.bindsTokens, binding == nil {
+                return .fault(
+                    "\(path) has no key that binds, which --bind-tokens needs",
+                    advice: "run: refresh-worker keys add-binding"
+                )
+            }
+            let binds = binding.map { ", \($0) binds" } ?? ""
+            return .ok("\(path) holds \(count), \(keyRing.sealingKeyID) seals\(binds)")
         }
     }
 

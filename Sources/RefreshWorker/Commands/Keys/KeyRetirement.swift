@@ -12,8 +12,8 @@ enum KeyRetirement: Equatable, Sendable {
         switch self {
         case .retired(let end):
             """
-            retired key \(id) in \(path): it opens tokens for one more day, and does not seal
-            Results that it sealed might still wait to be stored. After \(end.iso8601Seconds) run this command \
+            retired key \(id) in \(path): it is kept for one more day, and neither seals nor binds
+            Results that need it might still wait to be stored. After \(end.iso8601Seconds) run this command \
             again, or keys rotate, to remove it from the file.
             """
         case .removed:
@@ -24,8 +24,8 @@ enum KeyRetirement: Equatable, Sendable {
             """
         case .givenUp(let tokens):
             """
-            removed the lost key \(id) from the database: \(tokens.counted("token")) sealed with it stay \
-            unreadable, and their users must sign in again
+            removed the lost key \(id) from the database: \(tokens.counted("token")) of it stay useless, \
+            and their users must sign in again
             """
         }
     }

@@ -8,8 +8,12 @@ struct KeyRingSummary: Equatable, Sendable {
         case opens
         /// Opens tokens as well, but does not seal until every worker holds it.
         case pending
-        /// Opens tokens for one more day, and does not seal.
+        /// Is kept for one more day, and neither seals nor binds.
         case retired
+        /// Refresh tokens are bound to it, and those of new codes will be.
+        case binds
+        /// Refresh tokens are bound to it. Those of new codes are bound to another one.
+        case bound
     }
 
     struct Entry: Equatable, Sendable {
@@ -19,6 +23,8 @@ struct KeyRingSummary: Equatable, Sendable {
         let id: KeyID
         let role: Role
         var retiredAt: Timestamp?
+        /// `true` for a key that refresh tokens are bound to.
+        var isBinding = false
 
         /// The time from which a retired key can leave the file: results that it sealed have been stored or lost by
         /// then.
@@ -43,7 +49,9 @@ struct KeyRingSummary: Equatable, Sendable {
     /// The key that the next rotation activates.
     var firstPending: KeyID? { entries.first { $0.role == .pending }?.id }
 
-    /// Keys that seal stored tokens but are missing in the ring: those tokens cannot be opened.
+    func isBinding(_ id: KeyID) -> Bool { entries.contains { $0.id == id && $0.isBinding } }
+
+    /// Keys that stored tokens need but that are missing in the ring: those tokens cannot be used.
     func missingKeys(of keysInUse: [KeyID: Int]) -> [KeyID] {
         keysInUse.keys.filter { role(of: $0) == nil }.sorted()
     }
@@ -53,9 +61,12 @@ extension KeyRingSummary {
     init(_ ring: KeyRing) {
         let entries = ring.keys.map { key in
             switch key.role {
+            case .active where key.isBinding:
+                Entry(id: key.id, role: key.id == ring.bindingKey?.id ? .binds : .bound, isBinding: true)
             case .active: Entry(id: key.id, role: key.id == ring.sealingKeyID ? .seals : .opens)
             case .pending: Entry(id: key.id, role: .pending)
-            case .retired(let since): Entry(id: key.id, role: .retired, retiredAt: since)
+            case .retired(let since):
+                Entry(id: key.id, role: .retired, retiredAt: since, isBinding: key.isBinding)
             }
         }
         self.init(entries: entries, sealingKeyID: ring.sealingKeyID)

@@ -6,8 +6,12 @@ extension Command {
     /// `keys list`: prints the keys of the ring, and the number of tokens that each seals.
     static let listKeys = Command(
         words: ["keys", "list"],
-        summary: "list the keys by id, and the number of tokens that each seals",
-        discussion: "Prints the id of each key and the number of stored tokens that it seals, never the key itself.",
+        summary: "list the keys by id, and the number of tokens that need each",
+        discussion: """
+            Prints the id of each key and the number of stored tokens that it seals, or that are bound to it, never the \
+            key itself. A key that binds cannot be replaced for the tokens that are bound to it: the copies of the key \
+            ring are all that keeps their users signed in.
+            """,
         options: [.json],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: ["refresh-worker keys list": "is the old key still in use?"],
@@ -30,7 +34,7 @@ extension Command {
     }
 }
 
-/// The output of `keys list`, with the number of stored tokens that each key seals, or `nil` without a database.
+/// The output of `keys list`, with the number of stored tokens that need each key, or `nil` without a database.
 extension KeyRingSummary {
     /// One line for each key, in the order of the ring.
     func lines(_ keysInUse: [KeyID: Int]?) -> [String] {
@@ -58,7 +62,7 @@ extension KeyRingSummary {
     func warnings(_ keysInUse: [KeyID: Int]) -> [String] {
         missingKeys(of: keysInUse).map { id in
             """
-            warning: \((keysInUse[id] ?? 0).counted("token")) sealed with key \(id), which the ring lacks, cannot be opened: \
+            warning: \((keysInUse[id] ?? 0).counted("token")) of key \(id), which the ring lacks, cannot be used: \
             restore the key's line from a backup of the key ring, or have those users sign in again
             """
         }

@@ -10,11 +10,11 @@ extension Command {
         discussion: """
             The key opens tokens for one more day but does not seal, because results that it sealed might still wait to \
             be stored. After that day the same command, or keys rotate, removes it from the file. The command exits \
-            with 75 while a stored token is sealed with the key or a live worker seals with it, and with 65 if the \
-            ring does not contain it. Backups of the database from before might still need it.
+            with 75 while a stored token is sealed with the key or bound to it, or a live worker seals with it, and with \
+            65 if the ring does not contain it. Backups of the database from before might still need it.
 
-            Workers do not run without a key that seals stored tokens. If such a key is lost permanently, --lost lets \
-            them run: its tokens stay unreadable, and their users must sign in again.
+            Workers do not run without a key that stored tokens need. If such a key is lost permanently, --lost lets \
+            them run: its tokens stay useless, and their users must sign in again.
             """,
         operands: [.keyID("the key's id, as keys list prints it")],
         options: [.toggle("lost", "give up a key that no copy of the ring holds"), .jsonObject],
@@ -43,6 +43,7 @@ extension Command {
             if let refusal = CommandError(retiring: id, of: keys, keysInUse: keysInUse, workers: workers) {
                 throw refusal
             }
+            if keys.role(of: id) == .binds, context.configuration.bindsTokens { throw CommandError(binding: id) }
             guard let entry = keys.entries.first(where: { $0.id == id }), let end = entry.removableAt else {
                 let now = context.time.now
                 try await BlockingCallQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
@@ -88,6 +89,16 @@ extension CommandError {
         )
     }
 
+    fileprivate init(binding id: KeyID) {
+        self.init(
+            .leftForLater,
+            """
+            refresh tokens of new codes are bound to key \(id): switch --bind-tokens off, or add another key first: run: \
+            refresh-worker keys add-binding
+            """
+        )
+    }
+
     /// Creates the reason why a key must stay, or `nil` if it is not needed.
     init?(retiring id: KeyID, of keys: KeyRingSummary, keysInUse: [KeyID: Int], workers: [WorkerReport]) {
         guard let role = keys.role(of: id) else {
@@ -97,6 +108,16 @@ extension CommandError {
         guard role != .seals else {
             let advice = "replace it first: run: refresh-worker keys rotate"
             self.init(.leftForLater, "key \(id) seals new tokens: \(advice)")
+            return
+        }
+        if let count = keysInUse[id], count > 0, keys.isBinding(id) {
+            self.init(
+                .leftForLater,
+                """
+                key \(id) binds \(count.counted("token")), for as long as they are stored: it is needed until everyone who \
+                is bound has signed in again
+                """
+            )
             return
         }
         if let count = keysInUse[id], count > 0 {

@@ -5,7 +5,7 @@ import Storage
 struct RotationState: Equatable, Sendable {
     var keys: KeyRingSummary
     var workers: [WorkerReport]
-    /// The number of stored tokens that each key seals.
+    /// The number of stored tokens that need each key.
     var keysInUse: [KeyID: Int]
     /// `true` if this run has begun a rotation. Otherwise it continues an unfinished one or begins a new one.
     var isBegun = false
@@ -14,7 +14,9 @@ struct RotationState: Equatable, Sendable {
 
     /// Keys of the ring, other than the sealing key, that seal stored tokens.
     var outdatedKeys: Set<KeyID> {
-        Set(keysInUse.filter { $0.value > 0 && $0.key != keys.sealingKeyID && keys.role(of: $0.key) != nil }.keys)
+        let others = keysInUse.filter { $0.value > 0 && $0.key != keys.sealingKeyID }.keys
+        // A token stays bound to its key, whatever seals it.
+        return Set(others.filter { keys.role(of: $0) != nil && !keys.isBinding($0) })
     }
 
     /// The number of tokens to seal again.

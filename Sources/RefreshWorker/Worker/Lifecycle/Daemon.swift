@@ -47,6 +47,7 @@ struct Daemon {
     func openWorker() async throws -> Worker {
         let began = context.time.sinceBoot
         let vault = try context.openVault()
+        try context.checkBinding(with: vault)
         let store = try await wait.run { try await openStore() }
         let worker = try Worker(context, store: store, vault: vault, notifier: notifier)
         try await wait.run { try await worker.heartbeat.report() }

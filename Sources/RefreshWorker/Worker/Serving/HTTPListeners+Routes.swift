@@ -50,6 +50,7 @@ extension HTTPListeners {
                 return OAuthClientCredentials(id: id, secret: secret)
             },
             endpoint: GoogleOAuthAPI(http: worker.http, endpoints: context.configuration.endpoints),
+            bindsTokens: context.configuration.bindsTokens,
             save: { [spill = worker.spill] in try await spill.save($0) },
             time: context.time
         )

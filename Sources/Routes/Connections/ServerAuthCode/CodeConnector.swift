@@ -43,21 +43,24 @@ struct CodeConnector: Sendable {
     /// Spends the code and stores the grant.
     private func exchange() async -> CodeExchanges.Outcome {
         let preparation: AccountConnector.Preparation
+        let bindingKey: BindingKey?
         do {
             preparation = try await prepare()
+            bindingKey = try await prepareBinding()
         } catch {
             return .failed(error)
         }
-        switch await exchanges.endpoint.exchange(code, client: client) {
+        switch await exchanges.endpoint.exchange(code, client: client, boundTo: bindingKey) {
         case .granted(let response):
             recordAcceptedCode()
-            let exchanged = unchecked(response.rotated, lifetime: response.refreshTokenLifetime)
+            let lifetime = response.refreshTokenLifetime
+            let exchanged = unchecked(response.rotated, boundTo: bindingKey, lifetime: lifetime)
             // Held before the account is known: a worker that stops now must not lose the refresh token.
             exchanges.hold(exchanged, for: key)
             return await check(response, bringing: exchanged, preparedBy: preparation)
         case .incomplete(let refreshToken):
             recordAcceptedCode()
-            return await store(unchecked(refreshToken), preparedBy: preparation)
+            return await store(unchecked(refreshToken, boundTo: bindingKey), preparedBy: preparation)
         case .refused(let reason):
             log("a server auth code is refused", because: reason)
             return .refused(.refusedCode)
@@ -92,6 +95,19 @@ struct CodeConnector: Sendable {
         return preparation
     }
 
+    /// Returns the key that the refresh token will be bound to, or `nil` if tokens are not bound.
+    ///
+    /// The key is recorded first, so that no worker goes on with a ring that lacks it.
+    private func prepareBinding() async throws -> BindingKey? {
+        guard exchanges.bindsTokens else { return nil }
+        let ring = dependencies.vault.ring.current
+        guard let key = ring.bindingKey else {
+            throw StoreError(.refused, "bind-tokens is on, but \(dependencies.vault.ring.name) has no binding key")
+        }
+        try await dependencies.store.recordKey(key.id, of: ring)
+        return key
+    }
+
     /// Commits something, because a commit shows what a read does not: a full disk, or a server that has become a
     /// standby.
     private func commitNote(at now: Timestamp) async throws {
@@ -105,7 +121,11 @@ struct CodeConnector: Sendable {
 
     /// The tokens as they can be stored while their account is unknown: with the app's access token, whose owner is
     /// known.
-    private func unchecked(_ refreshToken: Secret?, lifetime: Duration? = nil) -> ExchangedTokens {
+    private func unchecked(
+        _ refreshToken: Secret?,
+        boundTo bindingKey: BindingKey?,
+        lifetime: Duration? = nil
+    ) -> ExchangedTokens {
         let now = dependencies.time.now
         var exchanged = ExchangedTokens(
             userID: caller.userID,
@@ -117,6 +137,7 @@ struct CodeConnector: Sendable {
             accessTokenExpiresAt: tokens.accessTokenEnd(identity, at: now),
             isExchanged: false,
             refreshToken: refreshToken,
+            bindingKey: bindingKey?.id,
             receivedAt: now
         )
         // Google named no end for the code of an iOS app (https://github.com/google/GoogleSignIn-iOS/issues/565), and its

@@ -49,6 +49,8 @@ package final class CodeExchanges: Sendable {
     /// A reload can change it.
     package let client: @Sendable () -> OAuthClientCredentials?
     let endpoint: any Google
+    /// `true` if the refresh tokens are bound to the ring's binding key (`bind-tokens`).
+    let bindsTokens: Bool
     /// Writes tokens that the store does not take durably elsewhere, sealed, so that the next process finds them.
     private let save: @Sendable ([ExchangedTokens]) async throws -> Void
     private let time: any TimeSource
@@ -57,11 +59,13 @@ package final class CodeExchanges: Sendable {
     package init(
         client: @escaping @Sendable () -> OAuthClientCredentials?,
         endpoint: any Google,
+        bindsTokens: Bool = false,
         save: @escaping @Sendable ([ExchangedTokens]) async throws -> Void,
         time: any TimeSource
     ) {
         self.client = client
         self.endpoint = endpoint
+        self.bindsTokens = bindsTokens
         self.save = save
         self.time = time
     }

@@ -1,4 +1,3 @@
-import Crypto
 import GoogleOAuth
 import Scheduler
 import Storage
@@ -7,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Base
+@testable import Crypto
 @testable import Routes
 
 @Suite("A server auth code", .timeLimit(.minutes(10)))
@@ -40,6 +40,52 @@ struct CodeConnectorTests {
         #expect(grant.refreshToken?.expiresAt == fixture.time.now + .seconds(604_800))
         #expect(try await fixture.refreshToken() == "1//server")
         #expect(try await fixture.accessToken() == "ya29.server")
+    }
+
+    @Test("gets a refresh token that is bound to the ring's key, and the key is recorded before")
+    func bound() async throws {
+        let key = try RingKey.randomBinding()
+        let fixture = try AccountFixture(bindsTokens: true, bindingKey: key)
+        fixture.codes.configure()
+        fixture.google.setAccount("ya29.jane")
+        fixture.codes.grant("4/0A")
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll { fixture.codes.exchanged == ["4/0A"] }
+        #expect(try await fixture.store.recordedKeyIDs().contains(key.id))
+        fixture.codes.release()
+        #expect(try await response.status == 201)
+        #expect(fixture.codes.bindingKeys == [key.id])
+        #expect(try await fixture.grant()?.refreshToken?.bindingKey == key.id)
+
+        // The app brings the same token itself, and does not know that it is bound.
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//server")
+        #expect(try await fixture.grant()?.refreshToken?.bindingKey == key.id)
+        // Another one is not bound.
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//other")
+        #expect(try await fixture.refreshToken() == "1//other")
+        #expect(try await fixture.grant()?.refreshToken?.bindingKey == nil)
+    }
+
+    @Test("whose refresh token would not be bound is not exchanged if it must be")
+    func unbindable() async throws {
+        let fixture = try AccountFixture(bindsTokens: true)
+        fixture.codes.configure()
+        fixture.google.setAccount("ya29.jane")
+        fixture.codes.grant("4/0A")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").status >= 500)
+        #expect(fixture.codes.exchanged.isEmpty)
+    }
+
+    @Test("is not bound if that is not switched on, whatever the ring holds")
+    func notBound() async throws {
+        let fixture = try AccountFixture(bindingKey: RingKey.randomBinding())
+        fixture.codes.configure()
+        fixture.google.setAccount("ya29.jane")
+        fixture.codes.grant("4/0A")
+        _ = try await fixture.connect("ya29.jane", code: "4/0A")
+        #expect(fixture.codes.bindingKeys == [nil])
+        #expect(try await fixture.grant()?.refreshToken?.bindingKey == nil)
     }
 
     @Test("gets the end that the app knows where Google names none")

@@ -1,0 +1,86 @@
+import Base
+import GoogleOAuth
+import Telemetry
+import Testing
+
+@testable import Crypto
+@testable import Scheduler
+@testable import Storage
+
+@Suite("A refused proof")
+struct RefusedProofTests {
+    private static let codes = ["invalid_dpop_proof", "use_dpop_nonce"]
+
+    private func grant(_ number: Int64 = 1, isBound: Bool = true) throws -> Grant {
+        var grant = try Sample.grant(number)
+        if isBound { grant.refreshToken?.bindingKey = KeyID("0000000b") }
+        return grant
+    }
+
+    @Test("never ends a grant, however often it comes", arguments: codes, [true, false])
+    func never(code: String, isBound: Bool) throws {
+        var fixture = RulesFixture()
+        var grant = try grant(isBound: isBound)
+        let token = grant.refreshToken
+        var tries = 0
+        while fixture.now - start < .seconds(7 * 86_400) {
+            tries += 1
+            let decision = fixture.refuse(.proofRefused(code: code), on: &grant)
+            #expect(decision.outcome == .retrying)
+            #expect(grant.state == .retrying && grant.reason.rawValue == code)
+            #expect(grant.refreshToken == token)
+            fixture.advance(by: try #require(grant.dueAt) - fixture.now)
+        }
+        #expect(tries < 1000, "after a day it is tried once an hour")
+        _ = fixture.decide(try Sample.granted(), on: &grant)
+        #expect(grant.state == .active && grant.failures == 0)
+    }
+
+    @Test("says nothing about the client: the breaker stays as it is, and no refusal is counted", arguments: codes)
+    func client(code: String) throws {
+        var fixture = RulesFixture()
+        for number in 1...100 {
+            var grant = try grant(Int64(number))
+            _ = fixture.refuse(.proofRefused(code: code), on: &grant)
+        }
+        #expect(fixture.health.breaker == ClientHealth(epoch: "boot").breaker)
+        #expect(fixture.health.rate == RefusalRate())
+        #expect(fixture.health.limits == ClientHealth(epoch: "boot").limits)
+    }
+
+    @Test("raises an alarm that says what the endpoint and the clocks say")
+    func alarm() throws {
+        var grant = try grant()
+        let claim = RefreshClaim(grant: grant.id, clientID: grant.clientID, number: 7, generation: grant.generation)
+        grant.setLease(Lease(owner: "w", claim: 7, epoch: "boot", until: BootInstant(milliseconds: 2_000_000)))
+        let text = "this machine's clock is 10 min behind the endpoint's: set it right; invalid_dpop_proof: x"
+        let context = DecisionContext(
+            result: RefreshResult(
+                claim: claim,
+                answer: .failed(.proofRefused(code: "invalid_dpop_proof"), retryAfter: nil),
+                text: text
+            ),
+            grant: grant,
+            health: ClientHealth(epoch: "boot"),
+            now: start,
+            instant: BootInstant(milliseconds: 1_000_000),
+            jitter: 0.5
+        )
+        let alarm = try #require(RefreshRules(maxRate: 200).decide(context).alarm)
+        #expect(alarm.kind == .proofRefused)
+        #expect(alarm.text.contains(text))
+        #expect(alarm.text.contains("no grant ends because of it"))
+    }
+
+    @Test("raises no alarm if only the nonce was refused twice, and another one if the worker has no key")
+    func otherAlarms() throws {
+        var fixture = RulesFixture()
+        var bound = try grant()
+        #expect(fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &bound).alarm == nil)
+        for code in Self.codes {
+            var unbound = try grant(2, isBound: false)
+            let alarm = try #require(fixture.refuse(.proofRefused(code: code), on: &unbound).alarm)
+            #expect(alarm.text.contains("their app has bound them to a key of its own"))
+        }
+    }
+}
