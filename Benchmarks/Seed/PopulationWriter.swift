@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Storage
 
 /// Writes the grants of a population, or only those that are due soon, in the order of their ids.
@@ -13,6 +14,8 @@ struct PopulationWriter {
     let workedUntil: Timestamp
     /// Grants that are due later are omitted; `nil` omits none.
     let horizon: Timestamp?
+    /// The key that all refresh tokens are bound to; `nil` binds none.
+    let bindingKey: KeyID?
 
     /// Returns the number of grants written.
     func run() async throws -> Int {
@@ -45,9 +48,10 @@ struct PopulationWriter {
     private func grants(of ids: [GrantID], from next: inout Int) async throws -> [Grant] {
         var grants: [Grant] = []
         while next < ids.count, grants.count < Self.batchSize {
-            let sample = SampleGrant(number: next, id: ids[next], workedUntil: workedUntil)
+            var sample = SampleGrant(number: next, id: ids[next], workedUntil: workedUntil)
             next += 1
             if let horizon, sample.dueAt > horizon { continue }
+            sample.bindingKey = bindingKey
             grants.append(try sample.stored(vault: vault))
         }
         return grants

@@ -19,6 +19,8 @@ struct SampleGrant {
     let id: GrantID
     let obtainedAt: Timestamp
     let dueAt: Timestamp
+    /// The key that its refresh token is bound to.
+    var bindingKey: KeyID?
 
     /// Follows the policy from long ago until `instant`: the next due time and the time of the last token result from
     /// it.
@@ -49,7 +51,11 @@ struct SampleGrant {
                 email: Self.userID(number) + "@example.com"
             ),
             scope: Self.scope,
-            refreshToken: try vault.seal(refreshToken: Secret(Self.refreshToken(number)), for: id)
+            refreshToken: try vault.seal(
+                refreshToken: Secret(Self.refreshToken(number)),
+                for: id,
+                boundTo: bindingKey
+            )
         )
         var grant = Grant.connected(
             id: id,

@@ -9,13 +9,14 @@ import Storage
 enum Seed {
     static let help = """
         usage: BenchmarkSeed fill     --database FILE --keys FILE --grants N [--start MS] [--outage S] [--within S]
+                                      [--bound 1]
                BenchmarkSeed verify   --database FILE --keys FILE --issued LOG
                BenchmarkSeed exercise --database FILE --keys FILE --grants N [--ahead S]
                BenchmarkSeed heap     --entries N
 
         fill writes N grants as a worker leaves them that stopped --outage seconds before --start, which is in
         milliseconds since 1970 and is now by default. With --within, only grants due within that many seconds after the
-        start are written.
+        start are written. With --bound 1 their refresh tokens are bound to the ring's binding key.
         verify opens every stored access token and compares it with the last one in the endpoint's log for its grant.
         exercise claims the N grants that are due first, --ahead seconds from now, commits a made-up refresh of each,
         and prints the time that it took.
@@ -47,12 +48,15 @@ enum Seed {
         let ring = vault.ring.current
         // As a worker does before its first grant. One that found no list would count the keys of all grants to make it.
         try await store.recordKey(ring.sealingKeyID, of: ring)
+        let bindingKey = try options.number("bound") == 1 ? ring.bindingKey?.id : nil
+        if let bindingKey { try await store.recordKey(bindingKey, of: ring) }
         let writer = PopulationWriter(
             store: store,
             vault: vault,
             population: Int(try options.required("grants", options.number)),
             workedUntil: start - .seconds(try options.number("outage") ?? 0),
-            horizon: try options.number("within").map { start + .seconds($0) }
+            horizon: try options.number("within").map { start + .seconds($0) },
+            bindingKey: bindingKey
         )
         let written = try await writer.run()
         await store.close()

@@ -46,13 +46,13 @@ def measure(scale, folder):
     return {"contenders": rows}
 
 
-def instructions(site, folder, shim, command, version, count, max_rate):
-    """All instructions in user space of a run that refreshes `count` grants."""
+def instructions(site, folder, shim, command, version, count, max_rate, bound=False):
+    """All instructions in user space of a run that refreshes `count` grants, whose tokens can be bound to a key."""
     if command:
         words = command(count)
     else:
         store = grants.Grants(folder / "grants")
-        store.fill(count, outage=3600)
+        store.fill(count, outage=3600, bound=bound)
         words = [paths.WORKER, "--run-once", "--metrics-log", folder / "metrics.log", *store.settings(site, version),
                  "--max-rate", max_rate]
     site.start_log()

@@ -21,8 +21,10 @@ class Grants:
         self._call(paths.WORKER, "keys", "generate", "--key-file", self.keys)
         self.written = 0
 
-    def fill(self, count, start=None, outage=0, within=None):
+    def fill(self, count, start=None, outage=0, within=None, bound=False):
         """Writes a population's grants, as described in BenchmarkSeed --help, and returns their number."""
+        if bound:
+            self._call(paths.WORKER, "keys", "add-binding", "--key-file", self.keys)
         words = [paths.SEED, "fill", "--database", self.database, "--keys", self.keys]
         # Creating the indexes after all rows takes a fraction of the time.
         self._call(*words, "--grants", 0)
@@ -30,6 +32,8 @@ class Grants:
         words += ["--grants", count, "--outage", outage, "--start", int((start or time.time()) * 1000)]
         if within is not None:
             words += ["--within", within]
+        if bound:
+            words += ["--bound", 1]
         self.written = json.loads(self._call(*words))["written"]
         self._make_indexes(indexes)
         return self.written

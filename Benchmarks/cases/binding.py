@@ -1,0 +1,40 @@
+"""What the proof of a bound refresh token costs: the instructions of a refresh against those of an unbound one."""
+
+from cases import instructions
+from harness import endpoint, paths, programs, report
+
+TITLE = "A refresh with a proof (DPoP) against one without"
+GOAL = 2.0
+
+
+def measure(scale, folder):
+    """The same two runs as for `instructions`, so that the start, the end and the handshakes cancel out."""
+    shim = folder / "sigsuspend.so"
+    programs.call("cc", "-shared", "-fPIC", "-O1", "-o", shim, paths.BENCHMARKS / "harness" / "instructions.c")
+    runs = scale.pick(instructions.RUNS, instructions.SHORT_RUNS)
+    (short, long), max_rate = runs["h2"]
+    figures = {"counts": [short, long]}
+    with endpoint.Endpoint(folder / "endpoint") as site:
+        for name, bound in [("unbound", False), ("bound", True)]:
+            totals = [instructions.instructions(site, folder, shim, None, "h2", count, max_rate, bound)
+                      for count in (short, long)]
+            figures[name] = (totals[1] - totals[0]) / (long - short)
+            scale.say(f"{name}: {figures[name]:,.0f} instructions each")
+    return figures
+
+
+def tables(figures):
+    ratio = figures["bound"] / figures["unbound"]
+    rows = [["unbound", f"{figures['unbound']:,.0f}", ""], ["bound", f"{figures['bound']:,.0f}", f"{ratio:.2f}"]]
+    return ("In user space over HTTP/2, counted by Valgrind's Callgrind. The difference is one signature with P-256, "
+            "its header, and the search for the next nonce in the response.\n\n"
+            + report.table(["refresh token", "instructions of a refresh", "against unbound"], rows))
+
+
+def charts(_figures):
+    return {}
+
+
+def goals(figures):
+    ratio = figures["bound"] / figures["unbound"]
+    return [report.at_most("instructions of a bound refresh against an unbound one", ratio, GOAL)]
