@@ -1,7 +1,7 @@
 import Base
-import Crypto
 import Foundation
 
+@testable import Crypto
 @testable import GoogleOAuth
 @testable import HTTPClient
 @testable import Scheduler
@@ -11,6 +11,7 @@ extension FuzzTarget {
     static let values: [FuzzTarget] = [
         FuzzTarget(name: "json", run: readJSON),
         FuzzTarget(name: "verdict", run: readVerdict),
+        FuzzTarget(name: "proof_response", run: readProofResponse),
         FuzzTarget(name: "accounts", run: readAccountAnswers),
         FuzzTarget(name: "health", run: readHealth),
     ]
@@ -64,6 +65,46 @@ extension FuzzTarget {
             break
         }
         if let retryAfter = answer.retryAfter { require(retryAfter >= .zero, "a pause is not negative") }
+    }
+
+    private static let prover = made {
+        Prover(endpoint: try Endpoint("https://oauth2.googleapis.com/token"), time: SystemTime())
+    }
+    private static let subject = made {
+        let key = try BindingKey(id: .random(), scalar: P256PrivateKey.randomScalar())
+        return ProofSubject(refreshingWith: key, clientID: "client")
+    }
+
+    /// The response to a request with a proof: the headers, an empty line and the body.
+    ///
+    /// Whoever answers in Google's place chooses the nonce, which the next proof contains.
+    private static func readProofResponse(_ input: [UInt8]) {
+        let end = input.firstRange(of: Array("\r\n\r\n".utf8))?.lowerBound ?? input.endIndex
+        let response = HTTPResponse(
+            status: 400,
+            body: HTTPBody(Array(input[end...].dropFirst(4))),
+            isHTTP2: true,
+            newConnection: false,
+            head: HTTPBody(Array("HTTP/2 400\r\n".utf8) + input[..<end] + Array("\r\n\r\n".utf8))
+        )
+        let reading = prover.read(response, sent: [Secret(sent)])
+        require(!(reading.parsed.text ?? "").contains(sent), "the text does not contain the token that was sent")
+        if case .failed(.invalidGrant) = reading.parsed.verdict { return }
+        guard case .challenge(let nonce, let parsed) = reading else { return }
+        guard case .failed(.proofRefused(code: "use_dpop_nonce")) = parsed.verdict else {
+            fatalError("violated: only a challenge is answered")
+        }
+        let bytes = nonce.text.utf8
+        require((1...ProofNonce.maximumLength).contains(bytes.count), "a nonce is bounded")
+        require(bytes.allSatisfy { (0x21...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c }, "a nonce is NQCHAR")
+        prover.keepNonce(of: response, for: subject)
+        let pattern = prover.pattern(proving: subject)
+        require(pattern.isSendable, "the next request can be sent")
+        guard let proof = pattern.headers.last?.1.split(separator: "."), proof.count == 3 else {
+            fatalError("violated: a proof has three parts")
+        }
+        let claims = Base64URL.decode(proof[1]).flatMap { JSONValue.object(in: $0) }
+        require(claims?["nonce"] == .string(nonce.text), "the next proof has the nonce as it came")
     }
 
     private static func readAccountAnswers(_ input: [UInt8]) {
