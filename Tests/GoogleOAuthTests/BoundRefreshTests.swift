@@ -221,6 +221,25 @@ struct BoundRefreshTests {
         }
     }
 
+    @Test(
+        "does not take an invalid_grant for the end of a grant while this machine's clock is wrong",
+        arguments: [0, 600]
+    )
+    func invalidGrant(secondsOff: Int64) async throws {
+        let clock = (time.now + .seconds(secondsOff)).iso8601Seconds.split(separator: "T")[1].dropLast()
+        try await withGoogle { _, _ in
+            answer(
+                #"{"error": "invalid_grant", "error_description": "Bad Request"}"#,
+                status: "400 Bad Request",
+                headers: "Date: Fri, 15 Jan 2027 \(clock) GMT\r\n"
+            )
+        } _: { google, _ in
+            let response = await refresh(with: google)
+            #expect(response.verdict.code == (secondsOff == 0 ? "invalid_grant" : "clock_wrong"))
+            #expect((response.verdict.kind == .proofRefused) == (secondsOff != 0))
+        }
+    }
+
     @Test("has a nonce for each client, and each worker has its own")
     func nonces() async throws {
         // Each server name in a body gets the nonces of its own list.
@@ -304,7 +323,7 @@ struct BoundRefreshTests {
             answer(body, status: "400 Bad Request", headers: Self.nonce("n\(number)"))
         } _: { google, server in
             let client = OAuthClientCredentials(id: "c")
-            guard case .unavailable = await google.exchange(Secret("4/0Acode"), client: client, boundTo: key) else {
+            guard case .proofRefused = await google.exchange(Secret("4/0Acode"), client: client, boundTo: key) else {
                 Issue.record("the code counts as refused")
                 return
             }

@@ -62,8 +62,8 @@ struct CodeExchangeTests {
             ),
             (429, "", "away"), (500, #"{"error":"internal_failure"}"#, "away"), (503, "<html>", "away"),
             (200, "<html>", "away"), (200, #"{"scope":"openid"}"#, "refused"), (403, "<html>", "away"),
-            (400, #"{"error":"something_new"}"#, "away"), (400, #"{"error":"invalid_dpop_proof"}"#, "away"),
-            (400, #"{"error":"use_dpop_nonce"}"#, "away"),
+            (400, #"{"error":"something_new"}"#, "away"), (400, #"{"error":"invalid_dpop_proof"}"#, "proof"),
+            (400, #"{"error":"use_dpop_nonce"}"#, "proof"),
         ]
     )
     func refusals(status: Int, body: String, expected: String) {
@@ -74,6 +74,7 @@ struct CodeExchangeTests {
             case .refused: "refused"
             case .foreign: "foreign"
             case .clientRefused: "client"
+            case .proofRefused: "proof"
             case .unavailable: "away"
             }
         #expect(meaning == expected)

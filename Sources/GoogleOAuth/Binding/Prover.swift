@@ -10,6 +10,9 @@ final class Prover: Sendable {
     /// The difference between two clocks that a server tolerates for sure.
     private static let tolerableDifference: Duration = .seconds(60)
 
+    /// The code of an `invalid_grant` that a wrong clock can have caused.
+    private static let clockCode = "clock_wrong"
+
     private struct NonceKey: Hashable {
         let clientID: String
         let purpose: ProofSubject.Purpose
@@ -78,8 +81,13 @@ final class Prover: Sendable {
     /// Reads a response, and says so if this machine's clock can be why its proof was refused.
     func read(_ response: HTTPResponse, sent: [Secret]) -> Reading {
         var parsed = ParsedRefreshResponse.reading(.unread(.success(response)), sent: sent)
+        let clock = clockProblem(in: response)
+        // Google says that a proof can also fail with invalid_grant. While the clock is wrong, that ends nobody.
+        if case .failed(.invalidGrant) = parsed.verdict, clock != nil {
+            parsed.verdict = .failed(.proofRefused(code: Self.clockCode))
+        }
         guard case .failed(.proofRefused(let code)) = parsed.verdict else { return .response(parsed) }
-        if let clock = clockProblem(in: response) {
+        if let clock {
             // First, because the rest of a long text is cut off.
             parsed.text = [clock, parsed.text].compactMap(\.self).joined(separator: "; ")
         }

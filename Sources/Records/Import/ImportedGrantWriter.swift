@@ -92,6 +92,14 @@ package struct ImportedGrantWriter: Sendable {
         return PreparedGrants(items: items, preparedAt: now)
     }
 
+    /// Records the keys of bound tokens before they are stored, so that no ring that lacks one is taken for complete.
+    private func recordBindingKeys(of prepared: PreparedGrants) async throws {
+        guard let store, !isDryRun else { return }
+        for id in Set(prepared.items.compactMap(\.imported.bindingKey)) {
+            try await store.recordKey(id, of: vault.ring.current)
+        }
+    }
+
     /// Prepares grants and stores them.
     package func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
         try await store(prepared: try prepare(grants))
@@ -104,6 +112,7 @@ package struct ImportedGrantWriter: Sendable {
     /// All new grants are stored in one transaction. A grant that turns out to be stored already needs a second
     /// attempt. One that another process changes during that attempt needs a third. These are stored in smaller parts.
     package func store(prepared: PreparedGrants) async throws -> [Outcome] {
+        try await recordBindingKeys(of: prepared)
         var outcomes: [Outcome?] = Array(repeating: nil, count: prepared.items.count)
         var changed: [PendingGrant] = []
         func take(_ decisions: [ImportedGrantBatch.Decision], about positions: some Sequence<Int>) {

@@ -149,6 +149,9 @@ extension ExchangedTokens {
         guard let connection = (object["connection"] ?? .string("")).string,
             let target = ConnectionTarget(connection, refusesSwitch: object["refuses_switch"] == .bool(true))
         else { return nil }
+        let bindingKey = object["binding_key"]?.string.flatMap { KeyID($0) }
+        // Without its key the token would be sent without a proof.
+        guard object["binding_key"] == nil || bindingKey != nil else { return nil }
         self.init(
             userID: userID,
             target: target,
@@ -164,7 +167,7 @@ extension ExchangedTokens {
             accessTokenExpiresAt: accessTokenExpiresAt,
             isExchanged: isExchanged,
             refreshToken: object["refresh_token"]?.string.map { Secret($0) },
-            bindingKey: object["binding_key"]?.string.flatMap { KeyID($0) },
+            bindingKey: bindingKey,
             refreshTokenExpiresAt: object["refresh_expires_at"]?.timestamp,
             receivedAt: receivedAt
         )

@@ -9,10 +9,11 @@ extension RefreshRules {
     /// Example: the machine's clock is ten minutes ahead, so that Google refuses each proof. Once the clock is right, the
     /// next try works.
     func decideProofRefused(_ code: String, in context: DecisionContext) -> RefreshDecision {
-        var decision = retry(GrantReason(rawValue: code), isUnderstood: false, in: context)
+        var decision = retry(GrantReason(rawValue: code), in: context)
         let isBound = context.grant.refreshToken?.bindingKey != nil
-        // A nonce that is refused at once might be one of a server that has just started.
-        if isBound, code == "use_dpop_nonce" { return decision }
+        // A nonce that is refused at once might be one of a server that has just started. If it goes on, something
+        // between the two changes the nonces.
+        if isBound, code == "use_dpop_nonce", context.grant.failures == 0 { return decision }
         decision.alarm = RefreshDecision.Alarm(
             kind: .proofRefused,
             text: isBound ? refusedProof(context.result.text ?? code) : missingProof(code)

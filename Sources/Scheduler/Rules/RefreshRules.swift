@@ -110,7 +110,8 @@ package struct RefreshRules: Sendable {
                 effect.limitsChanged = pacer.limits != context.health.limits
                 context.health.limits = pacer.limits
             case .clientOrForeignToken where !former.isOpenForClientFault,
-                .appNotAuthentic where !former.isOpenForClientFault:
+                .appNotAuthentic where !former.isOpenForClientFault,
+                .proofRefused where !former.isOpenForClientFault:
                 // The endpoint works, even if the client or the grant is at fault.
                 effect.breakerChange = context.health.breaker.succeeded()
             case .clientFault, .clientOrForeignToken, .appNotAuthentic, .proofRefused, .notSent, .givenUp, .unknown:

@@ -123,10 +123,13 @@ extension RefreshResult {
 
     private static func refreshToken(from object: JSONValue?) throws(CryptoError) -> Grant.RefreshToken? {
         guard let object, let sealed = bytes(object["sealed"]) else { return nil }
+        let bindingKey = object["binding_key"]?.string.flatMap { KeyID($0) }
+        // Without its key the token would be sent without a proof.
+        guard object["binding_key"] == nil || bindingKey != nil else { throw .notSealed }
         return Grant.RefreshToken(
             sealed: try SealedSecret(bytes: sealed),
             marks: TokenMarks(prefix: bytes(object["prefix"]), digest: bytes(object["digest"])),
-            bindingKey: object["binding_key"]?.string.flatMap { KeyID($0) },
+            bindingKey: bindingKey,
             expiresAt: object["expires_at"]?.timestamp,
             consentedAt: object["consented_at"]?.timestamp,
             isExpiryNoticed: object["expiry_noticed"] == .bool(true)

@@ -393,6 +393,8 @@ struct GrantImportTests {
         try await fixture.importText(try line("b"))
         try await fixture.importText(try line("b", ["binding_key": "0000000b"]), replace: true)
         #expect(try await fixture.grant("b").refreshToken?.bindingKey == key)
+        let recorded = try await fixture.store.recordedKeyIDs()
+        #expect(recorded.contains(key), "no ring that lacks the key is taken for complete")
     }
 
     @Test("reads back every member that an export wrote")

@@ -31,7 +31,7 @@ struct RefusedProofTests {
             #expect(grant.refreshToken == token)
             fixture.advance(by: try #require(grant.dueAt) - fixture.now)
         }
-        #expect(tries < 1000, "after a day it is tried once an hour")
+        #expect(tries < 2100, "it is tried about every five minutes")
         _ = fixture.decide(try Sample.granted(), on: &grant)
         #expect(grant.state == .active && grant.failures == 0)
     }
@@ -46,6 +46,21 @@ struct RefusedProofTests {
         #expect(fixture.health.breaker == ClientHealth(epoch: "boot").breaker)
         #expect(fixture.health.rate == RefusalRate())
         #expect(fixture.health.limits == ClientHealth(epoch: "boot").limits)
+    }
+
+    @Test("closes the breaker of an outage: the endpoint works", arguments: codes)
+    func endOfOutage(code: String) throws {
+        var fixture = RulesFixture()
+        for number in 1...40 {
+            var grant = try grant(Int64(number))
+            _ = fixture.refuse(.endpointFault(code: "http_503"), on: &grant)
+        }
+        #expect(fixture.health.breaker != ClientHealth(epoch: "boot").breaker)
+        fixture.advance(by: .seconds(600))
+        #expect(fixture.health.breaker.beginProbe(at: fixture.instant, deadline: .seconds(20)) == true)
+        var probed = try grant()
+        _ = fixture.refuse(.proofRefused(code: code), on: &probed)
+        #expect(fixture.health.breaker == ClientHealth(epoch: "boot").breaker)
     }
 
     @Test("raises an alarm that says what the endpoint and the clocks say")
@@ -72,11 +87,13 @@ struct RefusedProofTests {
         #expect(alarm.text.contains("no grant ends because of it"))
     }
 
-    @Test("raises no alarm if only the nonce was refused twice, and another one if the worker has no key")
+    @Test("raises no alarm if the nonce was refused in one attempt, and another one if the worker has no key")
     func otherAlarms() throws {
         var fixture = RulesFixture()
         var bound = try grant()
         #expect(fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &bound).alarm == nil)
+        let repeated = fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &bound)
+        #expect(repeated.alarm?.kind == .proofRefused, "it goes on")
         for code in Self.codes {
             var unbound = try grant(2, isBound: false)
             let alarm = try #require(fixture.refuse(.proofRefused(code: code), on: &unbound).alarm)

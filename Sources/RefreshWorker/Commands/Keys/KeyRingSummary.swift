@@ -37,10 +37,11 @@ struct KeyRingSummary: Equatable, Sendable {
 
     func role(of id: KeyID) -> Role? { entries.first { $0.id == id }?.role }
 
-    /// Retired keys that can leave the file.
+    /// Retired keys that can leave the file. A binding key never does: a worker that has not read the ring since its
+    /// retirement could still bind a token to it.
     func expired(at now: Timestamp) -> [KeyID] {
         entries.filter { entry in
-            guard let removableAt = entry.removableAt else { return false }
+            guard !entry.isBinding, let removableAt = entry.removableAt else { return false }
             return removableAt <= now
         }
         .map(\.id)

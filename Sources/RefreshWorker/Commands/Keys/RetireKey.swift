@@ -55,6 +55,13 @@ extension Command {
                     "key \(id) is retired already, and stays until \(end.iso8601Seconds): try again then"
                 )
             }
+            // A worker that has not read the ring since could still bind a token to it, for which nothing replaces it.
+            guard !keys.isBinding(id) else {
+                throw CommandError(
+                    .leftForLater,
+                    "key \(id) is retired already, and a binding key stays in the ring: its line does no harm"
+                )
+            }
             try await ring.remove(id, from: path, in: store)
             return .removed
         }

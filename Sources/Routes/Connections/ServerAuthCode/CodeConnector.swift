@@ -74,6 +74,10 @@ struct CodeConnector: Sendable {
             raiseAlarm("the server client \(client.id): check --server-client-id and its secret", because: reason)
             log("a server auth code could not be exchanged", because: reason)
             return .failed(AppError.googleUnreachable)
+        case .proofRefused(let reason):
+            raiseAlarm("the proofs for codes: look at this machine's clock", because: reason)
+            log("a server auth code could not be exchanged", because: reason)
+            return .failed(AppError.googleUnreachable)
         case .unavailable(let reason):
             log("a server auth code could not be exchanged", because: reason)
             return .failed(AppError.googleUnreachable)
@@ -104,7 +108,15 @@ struct CodeConnector: Sendable {
         guard let key = ring.bindingKey else {
             throw StoreError(.refused, "bind-tokens is on, but \(dependencies.vault.ring.name) has no binding key")
         }
-        try await dependencies.store.recordKey(key.id, of: ring)
+        let store = dependencies.store
+        try await store.recordKey(key.id, of: ring)
+        // A ring that lacks a key of other workers records none.
+        guard try await store.recordedKeyIDs().contains(key.id) else {
+            throw StoreError(
+                .refused,
+                "the binding key \(key.id) could not be recorded: \(dependencies.vault.ring.name) lacks a key of other workers"
+            )
+        }
         return key
     }
 
