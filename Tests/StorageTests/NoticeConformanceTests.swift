@@ -37,7 +37,7 @@ struct NoticeConformanceTests {
                     == .connection(of: Notice.Subject(first), from: .active, to: .disconnected, reason: .invalidGrant)
             )
             #expect(notice.attempts == 0 && notice.pendingSince == start)
-            #expect(notice.id.wholeMatch(of: /ntc_[0-9a-f]{24}/) != nil && notice.key == user1(1))
+            #expect(notice.id.description.wholeMatch(of: /ntc_[0-9a-f]{24}/) != nil && notice.key == user1(1))
             #expect(try await store.nextNoticeAt() == start)
             #expect(try await store.pendingNotices() == PendingNotices(count: 1, oldest: start))
 

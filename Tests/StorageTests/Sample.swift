@@ -123,11 +123,11 @@ enum Sample {
 }
 
 extension Sample {
-    /// Returns a session of a user, with token hash `[1]`, that lives for an hour.
-    static func notice(_ key: Notice.Key, name: NoticeID = NoticeID(high: 0, low: 0)) -> Notice {
-        Notice(key: key, name: name, at: start, content: .userDeleted, pendingSince: start, attempts: 0)
+    static func notice(_ key: Notice.Key, id: NoticeID = NoticeID(high: 0, low: 0)) -> Notice {
+        Notice(key: key, id: id, at: start, content: .userDeleted, pendingSince: start, attempts: 0)
     }
 
+    /// Returns a session of a user, with token hash `[1]`, that lives for an hour.
     static func session(_ number: UInt8, user: String = "user") -> Session {
         Session(
             id: sessionID(number),
@@ -188,10 +188,10 @@ extension Store {
         let records = try await records(of: .notice, after: nil, atMost: 1000)
         let stored = records.first { $0.key == [.text(key.userID), .integer(key.number)] }
         let position = Notice.table.columns.firstIndex { $0.name == "id" } ?? 0
-        guard case .bytes(let bytes?) = stored?.values[position], let name = NoticeID(bytes: bytes) else {
+        guard case .bytes(let bytes?) = stored?.values[position], let id = NoticeID(bytes: bytes) else {
             return Sample.notice(key)
         }
-        return Sample.notice(key, name: name)
+        return Sample.notice(key, id: id)
     }
 
     /// Returns what is stored of a session.

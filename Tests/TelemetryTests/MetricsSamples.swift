@@ -143,7 +143,7 @@ enum MetricsSamples {
         let now = Timestamp(milliseconds: 0)
         return Notice(
             key: Notice.Key(userID: "u", number: 1),
-            name: NoticeID(high: 0, low: 0),
+            id: NoticeID(high: 0, low: 0),
             at: now,
             content: content,
             pendingSince: now,

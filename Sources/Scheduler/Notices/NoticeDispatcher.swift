@@ -98,7 +98,7 @@ package struct NoticeDispatcher: Sendable {
             try await store.grant(subject.grant)?.isAnnounced(toExpireAt: end) != true
         {
             // The token was replaced or the grant has ended while the notice waited.
-            log.diagnostics.info("a notice is outdated, and not posted", ["notice": notice.id])
+            log.diagnostics.info("a notice is outdated, and not posted", ["notice": notice.id.description])
             return try await store.noticeGivenUp(notice, at: time.now)
         }
         let answer = await post(notice)
@@ -118,7 +118,7 @@ package struct NoticeDispatcher: Sendable {
             log.diagnostics.error(
                 "a notice was not accepted within a day and is given up; refresh-worker notices replay posts it again",
                 [
-                    "notice": notice.id, "type": notice.content.type,
+                    "notice": notice.id.description, "type": notice.content.type,
                     "grant": notice.content.subject?.grant.description ?? "",
                 ]
             )
@@ -133,7 +133,10 @@ package struct NoticeDispatcher: Sendable {
             let response = try await http.send(request, deadline: Self.deadline)
             return (response.status, response.retryAfter)
         } catch {
-            log.diagnostics.info("a notice could not be posted", ["notice": notice.id, "error": error.kind.rawValue])
+            log.diagnostics.info(
+                "a notice could not be posted",
+                ["notice": notice.id.description, "error": error.kind.rawValue]
+            )
             return (nil, nil)
         }
     }
@@ -143,7 +146,7 @@ extension MetricsEvent {
     /// One try to deliver a notice to the backend.
     static func delivery(of notice: Notice, outcome: NoticeOutcome, status: Int?) -> MetricsEvent {
         MetricsEvent("notice") { line in
-            line.text("notice", notice.id, "its id, which the receiver gets too")
+            line.text("notice", notice.id.description, "its id, which the receiver gets too")
             line.text("type", notice.content.type, "as in `grant.disconnected` or `user.deleted`")
             line.text(
                 "grant",

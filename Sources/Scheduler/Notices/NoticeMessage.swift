@@ -13,7 +13,7 @@ extension Notice {
     /// The body: ids, states and times, without secrets.
     var body: [UInt8] {
         var line = JSONLine()
-        line.field("id", id)
+        line.field("id", id.description)
         line.field("type", content.type)
         line.field("timestamp", at.iso8601)
         line.object("data") { data in
@@ -50,7 +50,7 @@ extension Notice {
 
     /// Returns the request that delivers the notice at this instant.
     func request(to endpoint: Endpoint, keys: [MessageKey], at now: Timestamp) -> HTTPRequest {
-        .notice(id, body: body, to: endpoint, keys: keys, at: now)
+        .notice(id.description, body: body, to: endpoint, keys: keys, at: now)
     }
 }
 

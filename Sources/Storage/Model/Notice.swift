@@ -17,7 +17,8 @@ package struct Notice: Hashable, Sendable {
     }
 
     package let key: Key
-    let name: NoticeID
+    /// The same for every delivery, so that the backend recognises a repetition.
+    package let id: NoticeID
     /// The time of the change.
     package let at: Timestamp
     package let content: Content
@@ -27,9 +28,6 @@ package struct Notice: Hashable, Sendable {
     package internal(set) var attempts: Int
 
     package var userID: String { key.userID }
-
-    /// The same for every delivery, so that the backend recognises a repetition.
-    package var id: String { "\(name)" }
 }
 
 extension Notice {

@@ -1,8 +1,8 @@
 import Base
 import Crypto
 
-/// The name of a notice: 96 random bits, so that no two databases give two notices one name.
-struct NoticeID: Hashable, Sendable, CustomStringConvertible {
+/// The id of a notice: 96 random bits, so that no two databases give two notices one id.
+package struct NoticeID: Hashable, Sendable, CustomStringConvertible {
     static let byteCount = 12
 
     let bytes: [UInt8]
@@ -22,5 +22,5 @@ struct NoticeID: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// `ntc_` and twenty-four lower-case hexadecimal digits.
-    var description: String { "ntc_\(Hexadecimal.encode(bytes))" }
+    package var description: String { "ntc_\(Hexadecimal.encode(bytes))" }
 }

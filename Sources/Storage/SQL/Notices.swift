@@ -36,12 +36,12 @@ extension Notice {
 
     static func read(_ row: inout some SQLRow) throws(StoreError) -> Notice {
         let key = Key(userID: row.text(), number: row.integer())
-        guard let name = NoticeID(bytes: row.blob()) else { throw StoreError(damagedRow: "The id of a notice") }
+        guard let id = NoticeID(bytes: row.blob()) else { throw StoreError(damagedRow: "The id of a notice") }
         let at = row.time()
-        guard let content = Content(&row) else { throw StoreError(damagedRow: "Notice \(name)") }
+        guard let content = Content(&row) else { throw StoreError(damagedRow: "Notice \(id)") }
         return Notice(
             key: key,
-            name: name,
+            id: id,
             at: at,
             content: content,
             pendingSince: row.time(),
@@ -216,11 +216,11 @@ extension SQLQuery {
 }
 
 extension SQLStatement {
-    /// Changes one notice. Its name belongs to the condition: a later notice of the user can have the number, once all
+    /// Changes one notice. Its id belongs to the condition: a later notice of the user can have the number, once all
     /// earlier ones were removed.
     fileprivate static func change(_ notice: Notice, by query: SQLQuery, _ time: Timestamp) -> SQLStatement {
         let key = notice.key
-        return SQLStatement(query, .text(key.userID), .integer(key.number), .time(time), .bytes(notice.name.bytes))
+        return SQLStatement(query, .text(key.userID), .integer(key.number), .time(time), .bytes(notice.id.bytes))
     }
 
     /// Adds a notice to the outbox.

@@ -156,7 +156,7 @@ enum NoticeSample {
     ) -> Notice {
         Notice(
             key: Notice.Key(userID: "u-1", number: 7),
-            name: NoticeID(high: 0, low: 42 << 32),
+            id: NoticeID(high: 0, low: 42 << 32),
             at: at,
             content: content,
             pendingSince: at,
