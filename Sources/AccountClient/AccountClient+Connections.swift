@@ -1,20 +1,6 @@
 extension AccountClient {
-    /// The backend's envelope around the content of its responses.
-    struct Envelope<Content: Decodable & Sendable>: Decodable, Sendable {
-        let data: Content
-    }
-
     private struct ConnectionList: Decodable, Sendable {
         let connections: [Connection]
-    }
-
-    /// Returns the user's profile.
-    ///
-    /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
-    public func profile() async throws(AccountError) -> Profile { try await profile(as: nil) }
-
-    func profile(as account: Int?) async throws(AccountError) -> Profile {
-        try await call(Envelope<Profile>.self, "GET", "v1/user/me", as: account).data
     }
 
     /// Returns the user's Google accounts, also those that are disconnected.
