@@ -32,10 +32,7 @@ extension Store {
 
 /// The identifiers of joined users.
 private enum JoinedUsers {
-    private static let beginning = "joined-user:"
-
-    /// A user id can contain any sign, also the colon that ends a prefix.
-    static func prefix(of userID: String) -> String { "\(beginning)\(Hexadecimal.encode(Array(userID.utf8))):" }
+    static func prefix(of userID: String) -> String { UserIdentifiers.prefix("joined-user", ofUser: userID) }
 
     /// Returns the user that an identifier names after its prefix.
     static func user(_ identifier: String?) -> String? {

@@ -1,5 +1,4 @@
 package import Base
-import Crypto
 
 /// What an import must not overtake: a disconnect before the grant was there, and tokens that are newer than they seem.
 ///
@@ -44,9 +43,8 @@ extension SQLStore {
 
 /// The identifiers of what an import must not overtake.
 enum ImportOrder {
-    /// A user id can contain any sign, also the colon that ends a prefix.
     fileprivate static func disconnects(of userID: String) -> String {
-        "disconnected-user:\(Hexadecimal.encode(Array(userID.utf8))):"
+        UserIdentifiers.prefix("disconnected-user", ofUser: userID)
     }
 
     static func lastDisconnect(of userID: String) -> String { disconnects(of: userID) + "last" }

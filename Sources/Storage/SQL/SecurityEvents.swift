@@ -7,12 +7,12 @@ extension SQLQuery {
     )
     static let recordSecurityEvent = securityEvents.insert("record security event")
     static let securityEvent = securityEvents.select("security event", "WHERE jti = $1")
-    /// The first of the identifiers between a prefix that ends with a colon, and the same with the next sign.
+    /// The first of the identifiers between `$1` and `$2`.
     static let securityEventOfPrefix = SQLQuery(
         "security event of prefix",
         sql: "SELECT jti, at FROM refresh_worker.security_events WHERE jti > $1 AND jti < $2 ORDER BY jti LIMIT 1"
     )
-    /// Of the identifiers between a prefix that ends with a colon, and the same with the next sign, a semicolon.
+    /// Removes the identifiers between `$1` and `$2`, except for the `$3` latest.
     static let trimSecurityEvents = SQLQuery(
         "trim security events",
         sql: """
@@ -35,9 +35,16 @@ extension SQLQuery {
 extension SQLStatement {
     /// Finds the first of the identifiers that begin with a prefix, which ends with a colon.
     static func firstIdentifier(from prefix: String) -> SQLStatement {
-        let end = prefix.dropLast() + ";"
-        return SQLStatement(.securityEventOfPrefix, .text(prefix), .text(String(end)))
+        SQLStatement(.securityEventOfPrefix, .text(prefix), .text(end(ofIdentifiersFrom: prefix)))
     }
+
+    /// Removes all but the latest of the identifiers that begin with a prefix, which ends with a colon.
+    fileprivate static func keepLast(_ count: Int, identifiersFrom prefix: String) -> SQLStatement {
+        SQLStatement(.trimSecurityEvents, .text(prefix), .text(end(ofIdentifiersFrom: prefix)), .limit(count))
+    }
+
+    /// Returns the text that comes after all identifiers with a prefix: the next sign after a colon is a semicolon.
+    private static func end(ofIdentifiersFrom prefix: String) -> String { "\(prefix.dropLast());" }
 }
 
 /// A row of `security_events`.
@@ -70,7 +77,6 @@ extension SQLTransaction {
     }
 
     func keepLast(_ count: Int, identifiersFrom prefix: String) throws {
-        let end = prefix.dropLast() + ";"
-        _ = try change([SQLStatement(.trimSecurityEvents, .text(prefix), .text(String(end)), .limit(count))])
+        _ = try change([.keepLast(count, identifiersFrom: prefix)])
     }
 }
