@@ -7,7 +7,7 @@ extension AccountDeletion {
     package var plannedEnd: RevocationEnd? { RevocationEnd.longest(of: ends.map(\.plannedEnd)) }
 
     /// Adds what the deletion of a user says.
-    package func write(to line: inout JSONLine, ofUser user: String, _ revocation: RevocationEnd?) {
+    package func write(to line: inout JSONLine, ofUser user: String, revocation: RevocationEnd?) {
         line.field("user_id", user)
         line.field("ended_sessions", endedSessions)
         line.fieldOrNull("revocation", revocation?.rawValue)

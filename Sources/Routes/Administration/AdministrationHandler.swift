@@ -306,7 +306,7 @@ struct AdministrationHandler: Sendable {
         guard let deletion else { throw ServiceError.noUser }
         let end = deletion.plannedEnd
         let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
-            deletion.write(to: &line, ofUser: user, end)
+            deletion.write(to: &line, ofUser: user, revocation: end)
         }
         return Change(response: response, ends: deletion.ends)
     }

@@ -50,7 +50,9 @@ extension Command {
             }
         let outcome = change.outcome
         guard change.isStored else {
-            output.answer("would \(plan(outcome))") { outcome.write(to: &$0, ofUser: id, outcome.plannedEnd) }
+            output.answer("would \(plan(outcome))") { line in
+                outcome.write(to: &line, ofUser: id, revocation: outcome.plannedEnd)
+            }
             return .success
         }
         func print(_ end: RevocationEnd?) {
@@ -60,7 +62,7 @@ extension Command {
                 grant = "\(grants(outcome)) \(verb) disconnected here\(end.clause)"
             }
             output.answer("deleted user \(DisplayedText(id)) and \(sessions(outcome)); \(grant)") { line in
-                outcome.write(to: &line, ofUser: id, end)
+                outcome.write(to: &line, ofUser: id, revocation: end)
             }
         }
         guard !outcome.ends.isEmpty else {
