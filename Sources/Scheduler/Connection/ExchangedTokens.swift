@@ -67,7 +67,8 @@ package struct ExchangedTokens: Sendable {
         }
         if stored.owner.isOtherAccount(than: owner) { return true }
         guard let token = stored.refreshToken else { return false }
-        return token.consentedAt.map { $0 >= receivedAt } ?? true
+        guard let consentedAt = token.consentedAt else { return true }
+        return consentedAt >= receivedAt
     }
 
     /// Returns the user's other connection of this account, if it was connected after Google's answer: its consent is

@@ -54,9 +54,12 @@ package struct SchemaName: Hashable, Sendable {
         let parts = Array(statement.utf8).split(separator: standardName, omittingEmptySubsequences: false)
         var result = Array(parts[0])
         for part in parts.dropFirst() {
-            // A channel has a longer name.
-            let isWholeName = part.first.map { !Self.characters.contains($0) } ?? true
-            result += isWholeName ? Array(identifier.utf8) : standardName
+            if let next = part.first, Self.characters.contains(next) {
+                // A longer name, such as the channel's.
+                result += standardName
+            } else {
+                result += Array(identifier.utf8)
+            }
             result += part
         }
         return String(decoding: result, as: UTF8.self)
