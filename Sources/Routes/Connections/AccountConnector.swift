@@ -23,6 +23,13 @@ struct AccountConnector: Sendable {
         let formerState: GrantState?
     }
 
+    /// What was found out before a code was spent. Later nobody asks Google, whose failure would lose the code's tokens.
+    struct Preparation: Sendable {
+        /// The request's target, or the connection that turned out to have the account.
+        let target: ConnectionTarget
+        let lookup: ConnectionRules.OwnerLookup
+    }
+
     /// A decision, and what it was made about.
     private struct Basis {
         let resolved: ResolvedConnection
@@ -42,13 +49,6 @@ struct AccountConnector: Sendable {
     let caller: AuthenticatedCaller
     /// The tokens of the app's code, if it has brought one instead of a refresh token.
     var exchanged: ExchangedTokens?
-
-    /// What was found out before a code was spent. Later nobody asks Google, whose failure would lose the code's tokens.
-    struct Preparation: Sendable {
-        /// The request's target, or the connection that turned out to have the account.
-        let target: ConnectionTarget
-        let lookup: ConnectionRules.OwnerLookup
-    }
 
     /// Stores the tokens. Asks Google for unknown owners, unless that was done before.
     func store(preparedBy preparation: Preparation? = nil) async throws -> Connected {

@@ -4,7 +4,7 @@ internal import Scheduler
 internal import Storage
 internal import Telemetry
 
-/// What both families of routes about connections do: to connect an account, and to disconnect one.
+/// What ``ConnectionRoutes`` and ``PayPulseRoutes`` share: connecting an account, and disconnecting it.
 struct ConnectionActions: Sendable {
     /// A user without a grant who disconnects again within this time repeats a request.
     static let repetitionTime: Duration = .seconds(60)

@@ -55,7 +55,7 @@ struct ConnectionRoutes: Sendable {
     private func list(_ request: ServerRequest) async throws -> ServerResponse {
         let user = try await callers.user(of: request)
         let grants = try await dependencies.store.grants(ofUser: user.id)
-        return .success("Connections retrieved successfully") { $0.connections(grants) }
+        return .success("Connections retrieved successfully") { $0.writeConnections(of: grants) }
     }
 
     private func show(_ request: ServerRequest, id: String) async throws -> ServerResponse {

@@ -19,7 +19,7 @@ extension JSONLine {
     }
 
     /// Adds all connections of a user.
-    mutating func connections(_ grants: [Grant]) {
+    mutating func writeConnections(of grants: [Grant]) {
         objects("connections", grants) { grant, line in line.writeConnectionWithID(of: grant) }
     }
 }

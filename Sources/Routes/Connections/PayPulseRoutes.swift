@@ -7,7 +7,8 @@ internal import Telemetry
 /// The routes of PayPulse's backend, with its paths and its JSON: connecting a user's Google account, the profile,
 /// disconnecting and deleting.
 ///
-/// They know the default connection alone, and call each account Gmail. ``ConnectionRoutes`` know all connections.
+/// They connect and disconnect the default connection alone, and call its account Gmail. The profile also lists the
+/// user's other connections, and a deletion ends them. ``ConnectionRoutes`` change each connection.
 struct PayPulseRoutes: Sendable {
     let dependencies: AppRoutes.Dependencies
 
@@ -76,7 +77,7 @@ struct PayPulseRoutes: Sendable {
             } else {
                 data.null("gmail_connection")
             }
-            data.connections(grants)
+            data.writeConnections(of: grants)
         }
     }
 
