@@ -78,7 +78,7 @@ struct PlainRefreshConformanceTests {
         }
     }
 
-    @Test("Nor is one stored that a statement about many grants has changed", arguments: StoreKind.allCases)
+    @Test("A grant that a statement about many grants has changed is left as it is", arguments: StoreKind.allCases)
     func changedWithOthers(kind: StoreKind) async throws {
         try await withClaims(of: kind) { store, time, grants in
             try await store.transact { transaction in

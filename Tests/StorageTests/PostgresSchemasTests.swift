@@ -144,7 +144,7 @@ struct PostgresSchemasTests {
         }
     }
 
-    @Test("A dump of one restores its tables, its function and its sequences, and the store works with them")
+    @Test("A dump of one restores its tables and its function, and the store works with them")
     func dump() async throws {
         try await withStores { first, second, url in
             try await TemporaryFolder.with { folder in

@@ -80,7 +80,7 @@ struct StoreCopyTests {
     }
 
     @Test("New rows in the copy come after the copied ones", arguments: StorePair.allCases)
-    func sequences(pair: StorePair) async throws {
+    func nextNumbers(pair: StorePair) async throws {
         try await StorePair.with(pair) { stores in
             let source = try await stores.open("source")
             let target = try await stores.open("target")

@@ -5,7 +5,7 @@ package import Storage
 /// A request that names none means the default connection, which can switch to another account. A connection that is
 /// named stays with its account.
 ///
-///     let target = ConnectionTarget("new")                      // one more account
+///     let target = ConnectionTarget.new                         // one more account
 ///     switch try target.resolve(among: grants, account: jane, limit: 20) {
 ///     case .stored(let grant):                                  // Jane is connected already: this very connection
 ///     case .missing(let connection):                            // nil: it gets a random id
@@ -18,8 +18,8 @@ package enum ConnectionTarget: Hashable, Sendable {
     /// This connection, which must exist.
     case named(ConnectionID)
 
-    /// Connections that a user has ended stay in the list, so that they can be connected again. More than these are
-    /// refused, whatever their state.
+    /// Limit of all connections of a user, whatever their state. Those that the user has ended stay in the list, so
+    /// that they can be connected again.
     package static let maximumRows = 200
 
     /// Reads a request's `connection`, which is empty if there is none.

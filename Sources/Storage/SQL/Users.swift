@@ -49,7 +49,7 @@ extension SQLQuery {
     )
     /// No user id is empty, so the empty text is before all of them.
     static let pageOfUsers = User.table.select("page of users", "WHERE user_id > $1 ORDER BY user_id LIMIT $2")
-    /// Skips a user whose account at Google is another's.
+    /// Inserts no user whose account at Google is another's.
     static let insertUser = User.table.insert("insert user", where: hasItsAccount)
     static let updateUser = User.table.update("update user", where: hasItsAccount)
     private static let hasItsAccount: String = {
@@ -93,6 +93,13 @@ extension SQLQuery {
             """
     )
 
+    static let removeUser = User.table.delete("remove user")
+    static let moveSessions = SQLQuery(
+        "move sessions",
+        sql: "UPDATE refresh_worker.sessions SET user_id = $2 WHERE user_id = $1"
+    )
+
+    /// The condition that the account is the user's in `accounts`.
     private static func isAccount(_ account: String, ofUser user: String) -> String {
         """
         EXISTS (
@@ -101,11 +108,6 @@ extension SQLQuery {
         )
         """
     }
-    static let removeUser = User.table.delete("remove user")
-    static let moveSessions = SQLQuery(
-        "move sessions",
-        sql: "UPDATE refresh_worker.sessions SET user_id = $2 WHERE user_id = $1"
-    )
 }
 
 extension SQLStore {
