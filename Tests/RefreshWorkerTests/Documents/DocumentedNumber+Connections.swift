@@ -1,6 +1,7 @@
 import TestSupport
 
 @testable import Routes
+@testable import Scheduler
 @testable import Storage
 
 /// A user's connections, their ids and their labels.
@@ -10,6 +11,7 @@ extension DocumentedNumber {
         numbers.add(
             "docs/connections.md",
             "A user can have \(AppRoutes.Dependencies.defaultConnectionsPerUser.asWord) connections",
+            "a new one if the user has \(ConnectionTarget.maximumRows.asWord)",
             """
             at most \(ConnectionLabels.maximumCount.asWord), each with a name and a value of 1 to \
             \(ConnectionLabels.maximumLength) bytes
