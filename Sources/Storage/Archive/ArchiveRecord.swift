@@ -30,7 +30,7 @@ package struct ArchiveRecord: Hashable, Sendable {
         return Grant.table.columns.indices.filter { read.contains(Grant.table.columns[$0].name) }
     }()
 
-    /// The same, of an event.
+    /// The positions in a record of an event of the columns that it is read from.
     private static let eventPositions = GrantEvent.table.columns.indices.filter {
         GrantEvent.table.columns[$0].name != "number"
     }
