@@ -1,3 +1,4 @@
+internal import Scheduler
 internal import Storage
 
 /// The rules for new tokens of a connection that might already have a grant.
@@ -51,7 +52,7 @@ enum ConnectionRules {
             let relation = Relation.switched(from: owner.displayName, to: incoming.displayName)
             return Decision(relation: relation, keepsStored: false)
         }
-        return Decision(relation: .same, keepsStored: stored.canBeMerged)
+        return Decision(relation: .same, keepsStored: stored.canKeepTokens)
     }
 }
 
@@ -64,14 +65,6 @@ extension ConnectionRules.Relation {
 extension Grant {
     /// `true` if a refresh can bring a token whose owner Google names.
     fileprivate var canTellItsOwner: Bool { refreshToken != nil && !state.endsRefreshes }
-
-    /// `true` if the stored tokens are good beside new ones of the same account.
-    fileprivate var canBeMerged: Bool {
-        // The revocation at Google might be under way, so the grant is not revived.
-        if reason == .userRequest { return false }
-        // A refresh token of another account is never the user's.
-        return !hasTokenOfAnotherAccount
-    }
 }
 
 extension Grant.Owner {

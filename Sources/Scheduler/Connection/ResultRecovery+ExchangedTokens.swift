@@ -63,8 +63,7 @@ extension ExchangedTokens {
                 stored: stored,
                 incoming: incoming,
                 replacesRefreshToken: true,
-                discardsStored: stored.owner.isOtherAccount(than: owner) || stored.reason == .userRequest
-                    || stored.hasTokenOfAnotherAccount
+                discardsStored: stored.owner.isOtherAccount(than: owner) || !stored.canKeepTokens
             )
         }
         let new = NewConnection(id: id, userID: userID, connection: connection)
