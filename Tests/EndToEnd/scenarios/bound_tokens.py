@@ -164,7 +164,8 @@ def wrong_clock(fixture, accounts, client):
     }
     worker = fixture.start(*client, environment=fake).wait_started()
     clock.write_text("+600")
-    wait_for(lambda: worker.events("clock_step"), 60, "the step is noticed")
+    if fixture.store == "sqlite":  # The schedule on PostgreSQL has the server's clock, and proofs have the machine's.
+        wait_for(lambda: worker.events("clock_step"), 60, "the step is noticed")
     fixture.set_due(0, "ada")
     wait_for(lambda: worker.events("alarm", kind="proof_refused"), 120, "the refused proof is an alarm")
     text = worker.events("alarm", kind="proof_refused")[0]["text"]
