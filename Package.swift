@@ -203,7 +203,7 @@ let package = Package(
             swiftSettings: common
         ),
         // Apart from TestSupport, so that a change of Scheduler does not rebuild the tests of the targets below it.
-        .target(
+        .testTarget(
             name: "SchedulerTestSupport",
             dependencies: ["Crypto", "Scheduler", "Storage"],
             path: "Tests/SchedulerTestSupport",
