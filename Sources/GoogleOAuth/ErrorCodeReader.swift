@@ -23,8 +23,8 @@ enum ErrorCodeReader {
             }
             return .invalidGrant
         case "invalid_dpop_proof", "use_dpop_nonce":
-            // Only the worker can be at fault: its clock, its nonce or its key. Or the app has bound the token to a key of
-            // its own.
+            // Of a bound token: the fault is the worker's clock, its nonce or its key. Of an unbound one: the app has
+            // bound it to a key of its own.
             return .proofRefused(code: code)
         case _ where code.hasPrefix("emm_"):
             // The phone must prove that it is managed, which a server cannot do. The text after a colon is a link for

@@ -15,8 +15,10 @@ package protocol Google: Sendable {
     /// With a key, the refresh token that comes is bound to it.
     func exchange(_ code: Secret, client: OAuthClientCredentials, boundTo key: BindingKey?) async -> CodeExchange
 
-    /// Revokes a grant by one of its tokens, bound or not: Google asks for no proof. `mayStillSend` is called immediately before the request is sent. If it
-    /// returns `false`, nothing is sent. It blocks every other request, so it must return at once.
+    /// Revokes a grant by one of its tokens, bound or not: Google documents no proof for it.
+    ///
+    /// `mayStillSend` is called immediately before the request is sent. If it returns `false`, nothing is sent. It
+    /// blocks every other request, so it must return at once.
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
 
     /// Returns the account that an access token belongs to.

@@ -12,7 +12,7 @@ package struct GoogleOAuthAPI: Google {
     private let prover: Prover
     private let time: any TimeSource
 
-    /// `time` is this machine's clock: proofs have a time.
+    /// `time` is this machine's clock, which gives proofs their time.
     package init(http: HTTPClient, endpoints: GoogleEndpoints, time: any TimeSource = SystemTime()) {
         self.http = http
         self.time = time

@@ -38,7 +38,8 @@ package enum RefreshFailure: Sendable {
     case clientOrForeignToken(code: String)
     /// Google cannot verify that the request comes from the app: it wants a proof that only the app on a phone has.
     case appNotAuthentic
-    /// The endpoint does not accept the proof for a bound token, or wants one for a token that the worker has not bound.
+    /// The endpoint does not accept the proof for a bound token, or answers `invalid_grant` to it while this machine's
+    /// clock is wrong. Or it wants a proof for a token that the worker has not bound.
     case proofRefused(code: String)
     /// The client sends too many requests.
     case throttled(code: String)

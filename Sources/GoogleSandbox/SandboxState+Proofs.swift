@@ -3,11 +3,12 @@ internal import Crypto
 internal import HTTPServer
 
 /// The proofs of requests to the token endpoint, as Google documents them
-/// (https://developers.google.com/identity/protocols/oauth2/resources/dpop-adoption). The texts of the refusals, and the
-/// limit of a minute, are guesses.
+/// (https://developers.google.com/identity/protocols/oauth2/resources/dpop-adoption).
+///
+/// The texts of the refusals, and the limit of a minute, are guesses.
 extension SandboxState {
     private static let tolerableAge: Int64 = 60
-    /// The ids of proofs are remembered for longer than a proof is good for.
+    /// At this number all remembered ids are forgotten, so that the memory of the sandbox stays small.
     private static let maximumProofIDs = 100_000
 
     enum ProofCheck {
@@ -59,7 +60,7 @@ extension SandboxState {
         }
     }
 
-    /// Adds the nonce for the next proof to the answer to a request with one.
+    /// Adds the nonce for the next proof to the answer, if the request had a proof.
     mutating func addingNonce(to outcome: Outcome, of request: SandboxRequest, now: Timestamp) -> Outcome {
         guard request.proof != nil, case .reply(.respond(var response), let label) = outcome else { return outcome }
         response.headers.append(("DPoP-Nonce", nextNonce(for: nonceScope(of: request), now: now)))
@@ -73,6 +74,7 @@ extension SandboxState {
     }
 
     private mutating func nextNonce(for scope: SandboxNonces.Scope, now: Timestamp) -> String {
+        // A copy, because `newNonce` changes this state too.
         var nonces = nonces
         let nonce = nonces.next(for: scope, lifetime: settings.nonceLifetime, at: now) { newNonce() }
         self.nonces = nonces

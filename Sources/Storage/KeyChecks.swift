@@ -2,7 +2,7 @@ package import Crypto
 
 /// A known value, sealed with each key that stored tokens need: a ring that opens all of them is the right one.
 ///
-/// A key that tokens are bound to is one of them, although it seals nothing else.
+/// That includes the keys that tokens are bound to, although these seal nothing else.
 struct KeyChecks: Hashable, Sendable {
     private static let knownValue = Secret("refresh-worker key check")
     private static let context = SealContext(owner: 0 as Int64, column: "key_check")
@@ -110,8 +110,10 @@ extension Store {
     /// Returns the keys that stored tokens can need, or empty if the store has no checks yet.
     package func recordedKeyIDs() async throws -> Set<KeyID> { try await keyChecks()?.keyIDs ?? [] }
 
-    /// Records a key before it seals, or binds, for the first time, if the ring still fits: of two rings that come to an empty
-    /// database at the same time, only the first fits.
+    /// Records a key before it seals or binds for the first time.
+    ///
+    /// Nothing is recorded if the ring does not fit. Example: two rings come to an empty database at the same time, and
+    /// only the first fits.
     package func recordKey(_ id: KeyID, of ring: KeyRing) async throws {
         try await changeKeyChecks(with: ring) { checks throws(CryptoError) in
             guard !checks.keyIDs.contains(id), try checks.fit(of: ring) == .fits else { return }

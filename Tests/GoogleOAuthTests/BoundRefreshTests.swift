@@ -242,7 +242,7 @@ struct BoundRefreshTests {
 
     @Test("has a nonce for each client, and each worker has its own")
     func nonces() async throws {
-        // Each server name in a body gets the nonces of its own list.
+        // Each client id gets nonces of its own.
         let issued = Mutex<[String: Int]>([:])
         let server = try ScriptedServer { request in
             let client = String(decoding: request.body, as: UTF8.self).contains("client_id=a") ? "a" : "b"

@@ -2,7 +2,8 @@ internal import Base
 
 /// The keys that seal stored tokens, and those that refresh tokens are bound to.
 ///
-/// The first active key that seals does so. Every key can open what it sealed. The first active binding key binds.
+/// Of the active keys, the first binding key is the one that new refresh tokens are bound to, and the first other key
+/// seals. Every key can open what it sealed.
 ///
 /// Sealing is AES-256-GCM with a random nonce of 96 bits, which allows 2³² seals under one key (NIST SP 800-38D,
 /// section 8.3). Each row and column has its own derived key, so a grant that is sealed 29 times a day takes

@@ -53,7 +53,7 @@ struct KeyRingDocument {
         try replaceLines(with: lines + [Line(key)])
     }
 
-    /// Adds a binding key before the other ones, so that it is the one that binds.
+    /// Adds a binding key before the other binding keys, so that new tokens are bound to it.
     mutating func insert(binding key: RingKey) throws(FileError) {
         let first = lines.firstIndex { $0.key?.isBinding == true } ?? lines.endIndex
         var lines = lines
@@ -61,7 +61,7 @@ struct KeyRingDocument {
         try replaceLines(with: lines)
     }
 
-    /// Retires a key: it opens but never seals again.
+    /// Retires a key: it neither seals nor binds any more.
     ///
     /// A key that is already retired keeps its time.
     mutating func retire(_ id: KeyID, at now: Timestamp) throws(FileError) {

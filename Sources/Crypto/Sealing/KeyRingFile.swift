@@ -74,7 +74,7 @@ package enum KeyRingFile {
         try rewrite(path) { (document) throws(FileError) in try document.promote(id) }
     }
 
-    /// Retires a key: it opens but never seals again.
+    /// Retires a key: it opens but never seals again. A binding key still signs, but no more tokens are bound to it.
     ///
     /// The key that seals is refused.
     package static func retire(_ id: KeyID, at now: Timestamp, path: String) throws(FileError) {
@@ -84,7 +84,7 @@ package enum KeyRingFile {
     /// Removes a key permanently.
     ///
     /// The key that seals, and therefore the last one, is refused. Only the caller can know if a stored value still
-    /// needs the key.
+    /// needs the key. No command removes a binding key.
     package static func remove(_ id: KeyID, path: String) throws(FileError) {
         try rewrite(path) { (document) throws(FileError) in try document.remove(id) }
     }

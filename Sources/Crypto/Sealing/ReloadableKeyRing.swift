@@ -98,7 +98,7 @@ extension ReloadableKeyRing {
         set { state.withLock { $0.fileProblem = newValue } }
     }
 
-    /// Why this process is in standby: its ring lacks a key with which other workers seal.
+    /// Why this process is in standby: its ring lacks a key with which other workers seal, or that stored tokens need.
     ///
     /// `nil` if the ring does not lack a key.
     package var standbyReason: String? {
@@ -106,10 +106,11 @@ extension ReloadableKeyRing {
         set { state.withLock { $0.standbyReason = newValue } }
     }
 
-    /// `true` unless the ring lacks, or might lack, a key with which other workers seal.
+    /// `true` unless the ring lacks, or might lack, a key with which other workers seal, or that stored tokens need.
     package var isComplete: Bool { state.withLock { $0.standbyReason == nil && $0.missingKeys.isEmpty } }
 
-    /// The keys that sealed values name and the ring lacks, until a comparison with the other workers' rings.
+    /// The keys that sealed values and bound tokens name and the ring lacks, until a comparison with the other workers'
+    /// rings.
     package var missingKeys: Set<KeyID> { state.withLock { $0.missingKeys } }
 
     /// Records a key that the ring lacks.

@@ -9,13 +9,13 @@ package struct RingKey: Sendable {
         case active
         /// Opens but does not seal yet, because other workers might not have read it.
         case pending
-        /// Opens but never seals again. It stays because results that it sealed might still wait to be stored. For a
-        /// binding key: signs, but no more tokens are bound to it.
+        /// Opens but never seals again. It stays for a day, because results that it sealed might still wait to be
+        /// stored. For a binding key: signs, but no more tokens are bound to it. It stays for good.
         case retired(since: Timestamp)
     }
 
     private static let salt = Array("refresh-worker sealed 2".utf8)
-    /// A line without its word `binding` must not pass for the key that it was.
+    /// Another salt, so that a line that has lost its word `binding` is not taken for the same key.
     private static let saltOfBinding = Array("refresh-worker binding 1".utf8)
 
     package let id: KeyID
@@ -24,8 +24,9 @@ package struct RingKey: Sendable {
     package let binding: BindingKey?
 
     let material: Secret
-    /// Derives the key of each row and column. That of a binding key seals only the value by which `KeyChecks` recognise
-    /// the key.
+    /// Derives the key of each row and column.
+    ///
+    /// A binding key seals only one value with it: that by which `KeyChecks` recognises the key.
     let derivation: KeyDerivation
 
     /// Makes a key that seals.

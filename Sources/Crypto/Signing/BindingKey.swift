@@ -11,7 +11,7 @@ package final class BindingKey: Sendable {
     package let publicPoint: P256PrivateKey.PublicPoint
 
     private let key: P256PrivateKey
-    /// The header, which is the same in each proof, in its encoded form and with the dot after it.
+    /// The encoded header and the dot after it: the same in each proof.
     private let encodedHeader: [UInt8]
 
     init(id: KeyID, scalar: Secret) throws(CryptoError) {
@@ -37,8 +37,9 @@ package final class BindingKey: Sendable {
 
     /// Returns a proof with these claims.
     ///
-    /// It is no secret: the endpoint accepts it once, and only for the request that the claims name. It ends the process
-    /// if memory is refused, as an allocation of Swift does.
+    /// It is no secret: the endpoint accepts it once, and only for the request that the claims name.
+    ///
+    /// The call ends the process if memory is refused, as an allocation of Swift does.
     package func proof(_ claims: JSONLine) -> String {
         var proof = encodedHeader + Base64URL.encoded(claims.bytes)
         do throws(CryptoError) {

@@ -37,10 +37,10 @@ final class KeyHandle: @unchecked Sendable {
         unsafe self.init(key)
     }
 
-    /// Makes a private key of P-256 from its number, which must be below the order of the group.
+    /// Makes a private key of P-256 from its scalar, which must not be zero and must be below the order of the group.
     convenience init(p256 scalar: Secret) throws(CryptoError) {
         OpenSSL.prepare()
-        // An ECPrivateKey without its public key, which OpenSSL then computes (RFC 5915, section 3).
+        // The structure ECPrivateKey without a public key, which OpenSSL then computes (RFC 5915, section 3).
         let encoded = Secret(
             concatenating: [
                 Secret(utf8: [0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20] as [UInt8]), scalar,
@@ -112,8 +112,8 @@ final class KeyHandle: @unchecked Sendable {
         return bytes
     }
 
-    // Messages are hashed with SHA-256. Signatures are RSASSA-PKCS1-v1_5 (RFC 7518, section 3.3), or ECDSA for an
-    // elliptic key.
+    // Messages are hashed with SHA-256. An RSA key signs with RSASSA-PKCS1-v1_5 (RFC 7518, section 3.3), an elliptic
+    // curve key with ECDSA (section 3.4).
 
     /// Returns `true` if the key's signature of this message is valid.
     func verifies(_ signature: [UInt8], of message: [UInt8]) throws(CryptoError) -> Bool {
@@ -139,9 +139,9 @@ final class KeyHandle: @unchecked Sendable {
         return Array(signature[..<length])
     }
 
-    /// Returns the two numbers of an elliptic signature, each in fixed length and big end first.
+    /// Returns the numbers r and s of an ECDSA signature, each big-endian and in fixed length.
     ///
-    /// OpenSSL writes the structure Ecdsa-Sig-Value (RFC 3279, section 2.2.3), and a token has the numbers alone (RFC
+    /// OpenSSL writes the structure Ecdsa-Sig-Value (RFC 3279, section 2.2.3). A token has only the two numbers (RFC
     /// 7518, section 3.4).
     static func numbers(ofSignature encoded: [UInt8], length: Int) throws(CryptoError) -> [UInt8] {
         let signature = unsafe encoded.withUnsafeBufferPointer { bytes in

@@ -2,12 +2,12 @@ private import CCrypto
 
 /// A private key of P-256, which signs with ES256 (RFC 7518, section 3.4).
 ///
-/// Its text form in a key ring is its number alone, big end first. The public key follows from it.
+/// A key ring has only its scalar, a big-endian number of 32 bytes. The public key follows from it.
 package struct P256PrivateKey: Sendable {
-    /// The length of the number, of a coordinate, and of each number of a signature.
+    /// The length of the scalar, of a coordinate, and of each of the two numbers in a signature.
     static let numberLength = 32
 
-    /// The order of the group, big end first (SEC 2, section 2.4.2). A private key is a number from one to below it.
+    /// The order of the group, big-endian (SEC 2, section 2.4.2). A scalar is at least one and below it.
     private static let order: [UInt8] = [
         0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xbc, 0xe6,
         0xfa,
@@ -16,13 +16,13 @@ package struct P256PrivateKey: Sendable {
 
     private let handle: KeyHandle
 
-    /// Reads the number, big end first.
+    /// Takes a big-endian scalar.
     init(scalar: Secret) throws(CryptoError) {
         guard Self.isPrivateKey(scalar) else { throw .scalar }
         handle = try KeyHandle(p256: scalar)
     }
 
-    /// Draws the number of a new key (FIPS 186-5, appendix A.2.2: by testing candidates).
+    /// Draws the scalar of a new key (FIPS 186-5, appendix A.2.2: by testing candidates).
     static func randomScalar() throws(CryptoError) -> Secret {
         while true {
             let candidate = try Secret.random(byteCount: numberLength)
@@ -44,12 +44,12 @@ package struct P256PrivateKey: Sendable {
         }
     }
 
-    /// Returns the signature of a message as a token has it: both numbers in fixed length.
+    /// Returns the signature of a message in the form that a token has: the numbers r and s in fixed length.
     func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
         try KeyHandle.numbers(ofSignature: try handle.sign(message), length: Self.numberLength)
     }
 
-    /// The coordinates of the public key, big end first and in fixed length.
+    /// The coordinates of the public key, big-endian and in fixed length.
     package struct PublicPoint: Hashable, Sendable {
         package let x: [UInt8]
         package let y: [UInt8]

@@ -5,8 +5,8 @@ private import Synchronization
 
 /// A refresh with a bound token: a request with a proof, and a second one if the endpoint asks for a nonce.
 ///
-/// Both are one attempt under one lease. The endpoint has not processed a request that it answers with a challenge, so
-/// the caller gets only the second response.
+/// Both are one attempt under one lease. The caller gets only the last response: the endpoint has not processed a
+/// request that it answers with a challenge.
 final class BoundRefresh: Sendable {
     private struct State {
         /// The refresh until its end. Then it goes away with its token.
@@ -31,7 +31,7 @@ final class BoundRefresh: Sendable {
     func begin() -> HTTPTransfer? {
         transfer { [self] reading in
             guard case .challenge(let nonce, _) = reading else { return end(.read(reading.parsed)) }
-            // A second challenge is the result: a fault that might pass.
+            // A second challenge is not answered. It is the result, a fault that might pass.
             guard let second = transfer(answering: nonce, onRefusal: { [self] in end(.read($0.parsed)) }) else {
                 return
             }
@@ -47,7 +47,10 @@ final class BoundRefresh: Sendable {
         if let transfer { http.cancel(transfer) }
     }
 
-    /// Makes a request. `onRefusal` gets a response that might be about the proof, on a thread that has time.
+    /// Makes a request, or ends the refresh and returns `nil` if it was cancelled.
+    ///
+    /// `onRefusal` gets a 400 or 401, which might be about the proof. It is called in a task, and not on the HTTP
+    /// client's thread.
     private func transfer(
         answering challenge: ProofNonce? = nil,
         onRefusal: @escaping @Sendable (Prover.Reading) -> Void

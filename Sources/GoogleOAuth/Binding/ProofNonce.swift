@@ -2,15 +2,15 @@ package import HTTPClient
 
 /// The nonce that an endpoint wants in the next proof (RFC 9449, section 8.1).
 package struct ProofNonce: Hashable, Sendable {
-    /// Google's are shorter than a hundred characters. A server that sends a longer one does not get it back.
+    /// A longer nonce is not used. Those in RFC 9449 have fewer than a hundred characters.
     package static let maximumLength = 1024
 
     package let text: String
 
-    /// Takes the value of a header `DPoP-Nonce`, and returns `nil` unless it is one or more characters NQCHAR (RFC
+    /// Takes the value of a header `DPoP-Nonce`. Returns `nil` unless it has one or more of the characters NQCHAR (RFC
     /// 6749, appendix A).
     ///
-    /// Whoever answers in the endpoint's place chooses the value, and the next proof contains it.
+    /// The value comes from the network and goes into the next proof, so it is checked.
     package init?(_ value: String) {
         let bytes = value.utf8
         guard (1...Self.maximumLength).contains(bytes.count), bytes.allSatisfy(Self.isAllowed) else { return nil }

@@ -1,8 +1,8 @@
 import Crypto
 
-/// What a request to the token endpoint proves: that its sender has the key of one refresh token.
+/// What the proofs of a refresh or an exchange have in common: the key, the client, and what the request is for.
 struct ProofSubject: Sendable {
-    /// Google keeps the nonces of the two apart: that of an exchange is refused for a refresh.
+    /// Google keeps the nonces of the two apart: it refuses the nonce of an exchange in a refresh.
     enum Purpose: Hashable, Sendable {
         case exchange
         case refresh
@@ -11,7 +11,7 @@ struct ProofSubject: Sendable {
     let key: BindingKey
     let clientID: String
     let purpose: Purpose
-    /// The id of each proof, or `nil` for a new random one.
+    /// The id of every proof, or `nil` if each gets a new random one.
     let proofID: String?
 
     /// The proof for a refresh.
@@ -24,7 +24,7 @@ struct ProofSubject: Sendable {
 
     /// The proof for the exchange of a code.
     ///
-    /// Google wants the hash of the code as the id of the proof, so that the proof is good for no other code
+    /// Google wants the hash of the code as the proof's id. So the proof is good for no other code
     /// (https://developers.google.com/identity/protocols/oauth2/resources/dpop-adoption).
     init(exchanging code: Secret, with key: BindingKey, clientID: String) {
         self.key = key

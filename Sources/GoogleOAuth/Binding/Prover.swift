@@ -5,12 +5,14 @@ private import Synchronization
 
 /// Makes the proofs of requests to the token endpoint (RFC 9449), and keeps the nonces that they must contain.
 ///
-/// The nonces stay in memory: each worker has its own, and a new one is asked for its first.
+/// The nonces stay in memory. A worker that has just started has none, so the endpoint challenges its first proof.
 final class Prover: Sendable {
-    /// The difference between two clocks that a server tolerates for sure.
+    /// A clock that is less wrong than this is not named as the cause of a refusal.
+    ///
+    /// By RFC 9449, section 11.1, servers accept a proof for some seconds or minutes. Google's limit is not known.
     private static let tolerableDifference: Duration = .seconds(60)
 
-    /// The code of an `invalid_grant` that a wrong clock can have caused.
+    /// The code, and so the grant's reason, for an `invalid_grant` that a wrong clock can have caused.
     private static let clockCode = "clock_wrong"
 
     private struct NonceKey: Hashable {
@@ -37,7 +39,9 @@ final class Prover: Sendable {
 
     // MARK: Requests
 
-    /// Makes the pattern of one request with a proof, which has the nonce of a challenge, or else the last known one.
+    /// Makes the pattern of one request with a new proof.
+    ///
+    /// The proof has the nonce of the challenge, or without one the last known nonce, if there is any.
     func pattern(proving subject: ProofSubject, answering challenge: ProofNonce? = nil) -> RequestPattern {
         let nonce = challenge ?? nonces.withLock { $0[NonceKey(subject)] }
         var claims = JSONLine()
@@ -61,7 +65,8 @@ final class Prover: Sendable {
         nonces.withLock { $0[NonceKey(subject)] = nonce }
     }
 
-    /// `true` if the response might be about the proof. Any other one says nothing about it.
+    /// `true` if the response might be about the proof: only these statuses have the errors of RFC 9449, or an
+    /// `invalid_grant`.
     static func mayConcernProof(_ response: HTTPResponse) -> Bool { [400, 401].contains(response.status) }
 
     /// What the response to a request with a proof means.
@@ -70,7 +75,7 @@ final class Prover: Sendable {
         case challenge(ProofNonce, ParsedRefreshResponse)
         case response(ParsedRefreshResponse)
 
-        /// The response, also if it is a challenge that is not answered any more.
+        /// The response, for a caller that does not answer challenges.
         var parsed: ParsedRefreshResponse {
             switch self {
             case .challenge(_, let parsed), .response(let parsed): parsed
@@ -78,17 +83,17 @@ final class Prover: Sendable {
         }
     }
 
-    /// Reads a response, and says so if this machine's clock can be why its proof was refused.
+    /// Reads a response. If the proof was refused and this machine's clock is wrong, the text says so.
     func read(_ response: HTTPResponse, sent: [Secret]) -> Reading {
         var parsed = ParsedRefreshResponse.reading(.unread(.success(response)), sent: sent)
         let clock = clockProblem(in: response)
-        // Google says that a proof can also fail with invalid_grant. While the clock is wrong, that ends nobody.
+        // Google says that it can also refuse a proof with invalid_grant. A wrong clock must end no grant.
         if case .failed(.invalidGrant) = parsed.verdict, clock != nil {
             parsed.verdict = .failed(.proofRefused(code: Self.clockCode))
         }
         guard case .failed(.proofRefused(let code)) = parsed.verdict else { return .response(parsed) }
         if let clock {
-            // First, because the rest of a long text is cut off.
+            // The clock comes first, because a long text is cut off at its end.
             parsed.text = [clock, parsed.text].compactMap(\.self).joined(separator: "; ")
         }
         guard code == "use_dpop_nonce", let nonce = ProofNonce(of: response) else { return .response(parsed) }

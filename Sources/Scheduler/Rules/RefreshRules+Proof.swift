@@ -3,16 +3,17 @@ import Telemetry
 
 /// The rule about proofs that the endpoint does not accept.
 extension RefreshRules {
-    /// Tries the grant again. A refused proof never ends a grant: the user has not ended it, and signing in again would
-    /// not help.
+    /// Tries the grant again.
     ///
-    /// Example: the machine's clock is ten minutes ahead, so that Google refuses each proof. Once the clock is right, the
+    /// A refused proof never ends a grant: the user has not ended it, and signing in again would not help.
+    ///
+    /// Example: the machine's clock is ten minutes ahead, and Google refuses each proof. Once the clock is right, the
     /// next try works.
     func decideProofRefused(_ code: String, in context: DecisionContext) -> RefreshDecision {
         var decision = retry(GrantReason(rawValue: code), in: context)
         let isBound = context.grant.refreshToken?.bindingKey != nil
-        // A nonce that is refused at once might be one of a server that has just started. If it goes on, something
-        // between the two changes the nonces.
+        // One refused nonce can mean that a server of Google has just started. After another failure, it might be a
+        // proxy that changes the nonces.
         if isBound, code == "use_dpop_nonce", context.grant.failures == 0 { return decision }
         decision.alarm = RefreshDecision.Alarm(
             kind: .proofRefused,

@@ -5,7 +5,7 @@ import Crypto
 enum KeyRetirement: Equatable, Sendable {
     case retired(removableAt: Timestamp)
     case removed
-    /// A lost key is not needed any more, although it seals this many stored tokens.
+    /// The lost key counts as not needed any more, although this many stored tokens need it.
     case givenUp(tokens: Int)
 
     func text(of id: KeyID, in path: String) -> String {

@@ -8,16 +8,16 @@ struct KeyRingSummary: Equatable, Sendable {
         case opens
         /// Opens tokens as well, but does not seal until every worker holds it.
         case pending
-        /// Is kept for one more day, and neither seals nor binds.
+        /// Neither seals nor binds. A sealing key is removed after a day, a binding key never.
         case retired
-        /// Refresh tokens are bound to it, and those of new codes will be.
+        /// The refresh tokens of new codes are bound to it.
         case binds
-        /// Refresh tokens are bound to it. Those of new codes are bound to another one.
+        /// Signs for the tokens that are bound to it. Those of new codes are bound to another key.
         case bound
     }
 
     struct Entry: Equatable, Sendable {
-        /// The time for which a retired key still opens tokens.
+        /// How long a retired key stays in the file. A binding key stays for good.
         static let retirement: Duration = .seconds(86_400)
 
         let id: KeyID
@@ -37,8 +37,9 @@ struct KeyRingSummary: Equatable, Sendable {
 
     func role(of id: KeyID) -> Role? { entries.first { $0.id == id }?.role }
 
-    /// Retired keys that can leave the file. A binding key never does: a worker that has not read the ring since its
-    /// retirement could still bind a token to it.
+    /// Retired keys that can leave the file.
+    ///
+    /// A binding key never leaves it: a worker that has not read the ring since could still bind a token to the key.
     func expired(at now: Timestamp) -> [KeyID] {
         entries.filter { entry in
             guard !entry.isBinding, let removableAt = entry.removableAt else { return false }

@@ -3,7 +3,7 @@ import Crypto
 import Storage
 
 extension Command {
-    /// `keys list`: prints the keys of the ring, and the number of tokens that each seals.
+    /// `keys list`: prints the keys of the ring, and the number of tokens that need each.
     static let listKeys = Command(
         words: ["keys", "list"],
         summary: "list the keys by id, and the number of tokens that need each",

@@ -3,7 +3,7 @@ import Crypto
 import Storage
 
 extension Command {
-    /// `keys retire ID`: retires a key, and removes it a day later.
+    /// `keys retire ID`: retires a key, and a day later removes it unless it is a binding key.
     static let retireKey = Command(
         words: ["keys", "retire"],
         summary: "retire an old key, and remove it a day later",
@@ -55,7 +55,7 @@ extension Command {
                     "key \(id) is retired already, and stays until \(end.iso8601Seconds): try again then"
                 )
             }
-            // A worker that has not read the ring since could still bind a token to it, for which nothing replaces it.
+            // A worker that has not read the ring since could still bind a token to it, and no other key helps then.
             guard !keys.isBinding(id) else {
                 throw CommandError(
                     .leftForLater,

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Compares this process's key ring with the keys that seal stored tokens, and with the rings of the other workers.
 ///
-/// The database records each key that seals stored tokens, with a known value that the key has sealed (``KeyChecks``).
+/// The database records each key that stored tokens need, with a known value that the key has sealed (``KeyChecks``).
 /// A ring is adopted only if it opens the value of every recorded key. Otherwise the ring in memory stays in use. If
 /// that ring lacks a key of the other workers, the process must not refresh: it would seal with a key that they no
 /// longer use, and could not open their tokens.
@@ -90,7 +90,7 @@ final class KeyRingMonitor: Sendable {
             ring.resolveMissingKeys(lost: [])
             return nil
         }
-        // A key that is not recorded in the database does not seal any stored token, even if a worker reports it.
+        // No stored token needs a key that is not recorded in the database, even if a worker reports it.
         let existing = try await store.recordedKeyIDs().union(others.flatMap(\.keyIDs).filter(doubts.contains))
         let missing = doubts.union(sealing).intersection(existing)
         ring.resolveMissingKeys(lost: doubts.subtracting(existing))
@@ -98,7 +98,7 @@ final class KeyRingMonitor: Sendable {
         return "\(sentence(.lacks(missing.sorted()))). Until then this worker refreshes nothing"
     }
 
-    /// Compares a ring with the keys that the database records. Those that no longer seal any token are removed there.
+    /// Compares a ring with the keys that the database records. Those that no stored token needs are removed there.
     private func compareWithRecordedKeys(_ ring: KeyRing, mayCount: Bool) async throws -> KeyRingFit {
         let fit = try await store.fit(of: ring)
         guard fit != .fits, mayCount else { return fit }
