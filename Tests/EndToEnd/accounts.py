@@ -12,6 +12,7 @@ import time
 import urllib.parse
 
 from expectations import wait_for
+from ports import free_port
 
 JWT_SECRET = "the app's own secret, which is long enough"
 NOTICE_SECRET = "the secret that signs the notices, too"
@@ -159,12 +160,6 @@ class BackendRequest(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         pass
-
-
-def free_port(address="127.0.0.1"):
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        return probe.getsockname()[1]
 
 
 class Accounts:

@@ -4,9 +4,9 @@ import shutil
 import socket
 import subprocess
 
-from accounts import free_port
 from expectations import wait_for
 from harness import ROOT, Skipped
+from ports import free_port
 
 PROGRAM = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 MAIN = """

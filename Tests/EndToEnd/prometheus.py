@@ -8,9 +8,9 @@ import time
 import urllib.parse
 import urllib.request
 
-from accounts import free_port
 from expectations import ROOT, wait_for
 from harness import Skipped
+from ports import free_port
 
 RULES = ROOT / "deploy/prometheus/refresh-worker.rules.yml"
 DASHBOARD = ROOT / "deploy/grafana/refresh-worker.json"

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 
+from ports import free_port
 from trial import Template, Trial
 from verification import check_integrity, verify
 
@@ -32,12 +33,6 @@ def template(base):
         )
         (base / "listener.key").chmod(0o600)
     return Template(base, GRANTS)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def secret(path, text):

@@ -1,9 +1,10 @@
 """Proofs and nonces of bound refresh tokens over HTTP/2, which Google speaks: nginx carries it to the sandbox."""
 
-from accounts import Accounts, free_port
+from accounts import Accounts
 from bound_tokens import bound_to, challenges, refresh
 from harness import CLIENT
 from nginx import Nginx
+from ports import free_port
 from server_auth_code import SECRET, SERVER, App
 from tls import Authority
 

@@ -3,8 +3,9 @@
 import json
 import time
 
-from accounts import Listener, free_port
+from accounts import Listener
 from expectations import wait_for
+from ports import free_port
 
 GRANTS = 200
 

@@ -6,9 +6,10 @@ import re
 import subprocess
 
 import yaml
-from accounts import Listener, free_port
+from accounts import Listener
 from expectations import wait_for
 from harness import BINARIES, ROOT, WORKER
+from ports import free_port
 
 STORE = "sqlite"
 FOLDER = ROOT / "deploy" / "container"

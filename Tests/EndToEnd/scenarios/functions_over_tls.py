@@ -11,9 +11,10 @@ import ssl
 import threading
 
 import mail
-from accounts import SERVICE_KEY, Accounts, Listener, free_port, user_token
+from accounts import SERVICE_KEY, Accounts, Listener, user_token
 from expectations import wait_for
 from harness import passing
+from ports import free_port
 from tls import Authority, TLSListener
 
 

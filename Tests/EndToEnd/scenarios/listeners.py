@@ -8,9 +8,10 @@ import stat
 import subprocess
 import threading
 
-from accounts import JWT_SECRET, SERVICE_KEY, Accounts, Listener, free_port, user_token
+from accounts import JWT_SECRET, SERVICE_KEY, Accounts, Listener, user_token
 from expectations import wait_for
 from harness import passing
+from ports import free_port
 
 
 def scenario(fixture):

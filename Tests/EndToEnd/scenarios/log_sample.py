@@ -2,8 +2,9 @@
 
 import signal
 
-from accounts import Listener, free_port
+from accounts import Listener
 from expectations import wait_for
+from ports import free_port
 
 GRANTS = 200
 REVOKED = 3

@@ -2,9 +2,10 @@
 401, and a user who is gone."""
 
 import oauth_libraries
-from accounts import SERVICE_KEY, Accounts, free_port, user_token
+from accounts import SERVICE_KEY, Accounts, user_token
 from expectations import wait_for
 from oauth_libraries import Gmail, Service
+from ports import free_port
 from tls import Authority, TLSListener
 
 # The errors that each library raises: for a user who is gone, and while Google cannot be reached.

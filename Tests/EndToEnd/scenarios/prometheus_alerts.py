@@ -6,8 +6,9 @@ Prometheus scrapes once a second, and the durations of the rules are ninety time
 import subprocess
 import time
 
-from accounts import SERVICE_KEY, Accounts, free_port, user_token
+from accounts import SERVICE_KEY, Accounts, user_token
 from expectations import wait_for
+from ports import free_port
 from prometheus import Prometheus, dashboard_queries
 from tls import Authority, TLSListener
 

@@ -2,9 +2,10 @@
 the document names while Google is away and for a user who is gone."""
 
 import mail
-from accounts import SERVICE_KEY, Accounts, free_port, user_token
+from accounts import SERVICE_KEY, Accounts, user_token
 from example_programs import documented_errors, programs, read_mail
 from oauth_libraries import Service, require_libraries
+from ports import free_port
 
 # Words of the errors, which the document's table must name too: for a user who is gone, and while Google is away.
 ERRORS = {

@@ -3,9 +3,10 @@
 import json
 import time
 
-from accounts import Listener, free_port
+from accounts import Listener
 from expectations import wait_for
 from harness import CLIENT
+from ports import free_port
 
 GRANTS = 5
 OTHER = "999-other.apps.googleusercontent.com"

@@ -11,10 +11,11 @@ import os
 import pathlib
 import re
 
-from accounts import SERVICE_KEY, Accounts, Listener, free_port
+from accounts import SERVICE_KEY, Accounts, Listener
 from browser import NARROW, WIDE, chromium, expect_accessible, expect_no_overflow, tab
 from expectations import ROOT, wait_for
 from harness import CLIENT
+from ports import free_port
 
 GRANTS = 240
 LIFETIME = 60

@@ -7,9 +7,10 @@ With `SITUATIONS=FOLDER` it writes a picture of each.
 import os
 import pathlib
 
-from accounts import Accounts, Listener, free_port
+from accounts import Accounts, Listener
 from browser import chromium, expect_accessible, expect_no_overflow, tab
 from expectations import wait_for
+from ports import free_port
 
 GRANTS = 60
 

@@ -3,8 +3,8 @@ session."""
 
 import collections
 
-from accounts import free_port
 from nginx import Nginx
+from ports import free_port
 from tls import Authority
 
 GRANTS = 300
