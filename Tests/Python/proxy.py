@@ -6,6 +6,8 @@ import socket
 import struct
 import threading
 
+from ports import free_port
+
 
 class Proxy(threading.Thread):
     """Forwards a TCP port to a unix socket or another port, and back, as long as `passes` allows.
@@ -18,7 +20,8 @@ class Proxy(threading.Thread):
     def __init__(self, target, port=0):
         super().__init__(daemon=True)
         self.target = target if isinstance(target, int) else str(target)
-        self.listener = socket.create_server(("127.0.0.1", port))
+        # A proxy that comes back needs its port again, which must not be a connection's by then.
+        self.listener = socket.create_server(("127.0.0.1", port or free_port()))
         self.port = self.listener.getsockname()[1]
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.listener, selectors.EVENT_READ)

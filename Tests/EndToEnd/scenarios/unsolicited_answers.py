@@ -35,6 +35,14 @@ class Endpoint(threading.Thread):
             self.connections += 1
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
+    def close(self):
+        # A close alone leaves the port listening for as long as the thread waits in accept: it would answer whichever
+        # scenario asks there next.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.join(60)
+        assert not self.is_alive(), "the endpoint has ended"
+        self.listener.close()
+
     def serve(self, connection):
         with contextlib.suppress(OSError), connection:
             if self.tls:
@@ -108,7 +116,7 @@ def scenario(fixture):
                 "--metrics-log",
                 fixture.folder / f"{kind}-{way.split()[0]}.jsonl",
             )
-            endpoint.listener.close()
+            endpoint.close()
             stored = {
                 line["user_id"]: line["access_token"]
                 for line in map(json.loads, fixture.run("grants", "export", "--plaintext").stdout.splitlines())
