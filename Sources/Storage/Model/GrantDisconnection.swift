@@ -104,8 +104,8 @@ package struct GrantDisconnection: Hashable, Sendable {
     ) throws -> Bool {
         if try !transaction.grants(withRefreshTokenMark: TokenMarks(of: token).digest).isEmpty { return true }
         let unknown = try transaction.grants(ofUser: userID).filter { $0.owner.googleUserID?.isEmpty ?? true }
-        let known = try account.googleUserID.map { try transaction.grants(ofGoogleUser: $0) } ?? []
-        let grants = try known + unknown + transaction.grants(withTokenOf: account, except: nil)
+        var grants = try unknown + transaction.grants(withTokenOf: account, except: nil)
+        if let id = account.googleUserID { grants += try transaction.grants(ofGoogleUser: id) }
         return grants.contains { $0.isEnded(byRevocationFor: clientID, at: now) }
     }
 

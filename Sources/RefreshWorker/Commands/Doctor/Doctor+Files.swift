@@ -82,8 +82,9 @@ extension Doctor {
                     advice: "run: refresh-worker keys add-binding"
                 )
             }
-            let binds = binding.map { ", \($0) binds" } ?? ""
-            return .ok("\(path) holds \(count), \(keyRing.sealingKeyID) seals\(binds)")
+            let seals = "\(path) holds \(count), \(keyRing.sealingKeyID) seals"
+            guard let binding else { return .ok(seals) }
+            return .ok("\(seals), \(binding) binds")
         }
     }
 
