@@ -15,7 +15,7 @@ struct PopulationWriter {
     /// Grants that are due later are omitted; `nil` omits none.
     let horizon: Timestamp?
     /// The key that all refresh tokens are bound to; `nil` binds none.
-    let bindingKey: KeyID?
+    let bindingKeyID: KeyID?
 
     /// Returns the number of grants written.
     func run() async throws -> Int {
@@ -51,7 +51,7 @@ struct PopulationWriter {
             var sample = SampleGrant(number: next, id: ids[next], workedUntil: workedUntil)
             next += 1
             if let horizon, sample.dueAt > horizon { continue }
-            sample.bindingKey = bindingKey
+            sample.bindingKeyID = bindingKeyID
             grants.append(try sample.stored(vault: vault))
         }
         return grants

@@ -20,7 +20,7 @@ struct SampleGrant {
     let obtainedAt: Timestamp
     let dueAt: Timestamp
     /// The key that its refresh token is bound to.
-    var bindingKey: KeyID?
+    var bindingKeyID: KeyID?
 
     /// Follows the policy from long ago until `instant`: the next due time and the time of the last token result from
     /// it.
@@ -54,7 +54,7 @@ struct SampleGrant {
             refreshToken: try vault.seal(
                 refreshToken: Secret(Self.refreshToken(number)),
                 for: id,
-                boundTo: bindingKey
+                boundTo: bindingKeyID
             )
         )
         var grant = Grant.connected(

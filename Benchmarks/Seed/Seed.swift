@@ -48,15 +48,15 @@ enum Seed {
         let ring = vault.ring.current
         // As a worker does before its first grant. One that found no list would count the keys of all grants to make it.
         try await store.recordKey(ring.sealingKeyID, of: ring)
-        let bindingKey = try options.number("bound") == 1 ? ring.bindingKey?.id : nil
-        if let bindingKey { try await store.recordKey(bindingKey, of: ring) }
+        let bindingKeyID = try options.number("bound") == 1 ? ring.bindingKey?.id : nil
+        if let bindingKeyID { try await store.recordKey(bindingKeyID, of: ring) }
         let writer = PopulationWriter(
             store: store,
             vault: vault,
             population: Int(try options.required("grants", options.number)),
             workedUntil: start - .seconds(try options.number("outage") ?? 0),
             horizon: try options.number("within").map { start + .seconds($0) },
-            bindingKey: bindingKey
+            bindingKeyID: bindingKeyID
         )
         let written = try await writer.run()
         await store.close()

@@ -82,7 +82,7 @@ enum Sample {
         accessToken.type = "MAC"
         var refreshToken = try refreshToken("r", expiresAt: start + .seconds(2))
         refreshToken.marks = TokenMarks(prefix: [1, 2], digest: [3])
-        refreshToken.bindingKey = KeyID("0000000b")
+        refreshToken.bindingKeyID = KeyID("0000000b")
         refreshToken.consentedAt = start + .seconds(13)
         refreshToken.isExpiryNoticed = true
         return Grant(

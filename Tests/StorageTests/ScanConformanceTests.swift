@@ -143,11 +143,11 @@ struct ScanConformanceTests {
             let key = try #require(KeyID(Sample.key))
             let otherKey = try #require(KeyID(Sample.otherKey))
             #expect(try await store.keysInUse() == [key: 3, otherKey: 1])
-            let bindingKey = try #require(KeyID("0000000b"))
+            let bindingKeyID = try #require(KeyID("0000000b"))
             var bound = try Sample.grant(4)
-            bound.refreshToken?.bindingKey = bindingKey
+            bound.refreshToken?.bindingKeyID = bindingKeyID
             try await store.add([bound])
-            #expect(try await store.keysInUse() == [key: 5, otherKey: 1, bindingKey: 1])
+            #expect(try await store.keysInUse() == [key: 5, otherKey: 1, bindingKeyID: 1])
         }
     }
 

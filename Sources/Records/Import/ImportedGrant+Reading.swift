@@ -115,7 +115,7 @@ extension ImportedGrant {
             ),
             scope: try fields.scopes("scope"),
             refreshToken: refreshToken,
-            bindingKey: try Self.bindingKey(in: fields),
+            bindingKeyID: try Self.bindingKeyID(in: fields),
             refreshTokenExpiresAt: lifetimes.expiresAt ?? span.map { min(createdAt ?? now, now) + $0 },
             accessToken: accessToken,
             recordedState: recordedState,
@@ -130,7 +130,7 @@ extension ImportedGrant {
         return connection
     }
 
-    private static func bindingKey(in fields: RecordFields) throws(InputError) -> KeyID? {
+    private static func bindingKeyID(in fields: RecordFields) throws(InputError) -> KeyID? {
         guard let text = try fields.text("binding_key") else { return nil }
         guard let id = KeyID(text) else { throw InputError("binding_key is not the eight digits of a key's id") }
         return id

@@ -27,7 +27,7 @@ package struct ImportedGrant: Sendable {
     let scope: String?
     let refreshToken: Secret?
     /// The key that the refresh token is bound to, if the input says that it is bound.
-    var bindingKey: KeyID?
+    var bindingKeyID: KeyID?
     let refreshTokenExpiresAt: Timestamp?
     let accessToken: AccessToken?
     let recordedState: RecordedState?

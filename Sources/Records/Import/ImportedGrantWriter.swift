@@ -66,7 +66,7 @@ package struct ImportedGrantWriter: Sendable {
 
     /// Refuses a record whose refresh token is bound to a key that the ring lacks: without that key it is useless.
     package func check(_ imported: ImportedGrant) throws(InputError) {
-        guard let id = imported.bindingKey else { return }
+        guard let id = imported.bindingKeyID else { return }
         do throws(CryptoError) {
             _ = try vault.ring.bindingKey(id)
         } catch {
@@ -95,7 +95,7 @@ package struct ImportedGrantWriter: Sendable {
     /// Records the keys of bound tokens before they are stored, so that no ring that lacks one is taken for complete.
     private func recordBindingKeys(of prepared: PreparedGrants) async throws {
         guard let store, !isDryRun else { return }
-        for id in Set(prepared.items.compactMap(\.imported.bindingKey)) {
+        for id in Set(prepared.items.compactMap(\.imported.bindingKeyID)) {
             try await store.recordKey(id, of: vault.ring.current)
         }
     }
@@ -233,7 +233,7 @@ package struct ImportedGrantWriter: Sendable {
         let replacesRefreshToken = vault.isOther(
             refreshToken: imported.refreshToken,
             ofClient: imported.clientID,
-            boundTo: imported.bindingKey,
+            boundTo: imported.bindingKeyID,
             than: stored
         )
         let switchesAccount = stored.owner.isOtherAccount(than: incoming.owner)
@@ -255,7 +255,7 @@ package struct ImportedGrantWriter: Sendable {
             incoming.refreshToken = try vault.seal(
                 refreshToken: token,
                 for: id,
-                boundTo: imported.bindingKey,
+                boundTo: imported.bindingKeyID,
                 expiresAt: imported.refreshTokenExpiresAt
             )
         }

@@ -26,7 +26,7 @@ extension Grant {
         if let refresh {
             line.field("refresh_token", refresh.reveal())
             line.fieldIfPresent("refresh_token_expires_at", refreshToken?.expiresAt?.iso8601)
-            line.fieldIfPresent("binding_key", refreshToken?.bindingKey?.description)
+            line.fieldIfPresent("binding_key", refreshToken?.bindingKeyID?.description)
         }
         line.fieldIfPresent("scope", scope.isEmpty ? nil : scope)
         line.fieldIfPresent("google_user_id", owner.googleUserID)

@@ -209,7 +209,7 @@ struct AccountConnector: Sendable {
             replacesRefreshToken: dependencies.vault.isOther(
                 refreshToken: refreshToken,
                 ofClient: exchanged?.clientID ?? identity.clientID,
-                boundTo: incoming.refreshToken?.bindingKey,
+                boundTo: incoming.refreshToken?.bindingKeyID,
                 than: stored
             ),
             discardsStored: !basis.decision.keepsStored

@@ -24,7 +24,7 @@ extension ExchangedTokens {
         line.field("access_expires_at", accessTokenExpiresAt.milliseconds)
         line.field("is_exchanged", isExchanged)
         if let refreshToken { line.field("refresh_token", refreshToken.reveal()) }
-        if let bindingKey { line.field("binding_key", bindingKey.description) }
+        if let bindingKeyID { line.field("binding_key", bindingKeyID.description) }
         if let end = refreshTokenExpiresAt { line.field("refresh_expires_at", end.milliseconds) }
         line.field("received_at", receivedAt.milliseconds)
         return try vault.seal(spilledResult: Secret(utf8: line.bytes))
@@ -49,9 +49,9 @@ extension ExchangedTokens {
         guard let connection = (object["connection"] ?? .string("")).string,
             let target = ConnectionTarget(connection, refusesSwitch: object["refuses_switch"] == .bool(true))
         else { return nil }
-        let bindingKey = object["binding_key"]?.string.flatMap { KeyID($0) }
+        let bindingKeyID = object["binding_key"]?.string.flatMap { KeyID($0) }
         // Without its key the token would be sent without a proof.
-        guard object["binding_key"] == nil || bindingKey != nil else { return nil }
+        guard object["binding_key"] == nil || bindingKeyID != nil else { return nil }
         self.init(
             userID: userID,
             target: target,
@@ -67,7 +67,7 @@ extension ExchangedTokens {
             accessTokenExpiresAt: accessTokenExpiresAt,
             isExchanged: isExchanged,
             refreshToken: object["refresh_token"]?.string.map { Secret($0) },
-            bindingKey: bindingKey,
+            bindingKeyID: bindingKeyID,
             refreshTokenExpiresAt: object["refresh_expires_at"]?.timestamp,
             receivedAt: receivedAt
         )

@@ -23,7 +23,7 @@ package struct ExchangedTokens: Sendable {
     package var isExchanged: Bool
     package let refreshToken: Secret?
     /// The key that Google has bound the refresh token to.
-    package let bindingKey: KeyID?
+    package let bindingKeyID: KeyID?
     package var refreshTokenExpiresAt: Timestamp?
     /// The time of Google's answer.
     package let receivedAt: Timestamp
@@ -38,7 +38,7 @@ package struct ExchangedTokens: Sendable {
         accessTokenExpiresAt: Timestamp,
         isExchanged: Bool,
         refreshToken: Secret?,
-        bindingKey: KeyID? = nil,
+        bindingKeyID: KeyID? = nil,
         refreshTokenExpiresAt: Timestamp? = nil,
         receivedAt: Timestamp
     ) {
@@ -51,7 +51,7 @@ package struct ExchangedTokens: Sendable {
         self.accessTokenExpiresAt = accessTokenExpiresAt
         self.isExchanged = isExchanged
         self.refreshToken = refreshToken
-        self.bindingKey = bindingKey
+        self.bindingKeyID = bindingKeyID
         self.refreshTokenExpiresAt = refreshTokenExpiresAt
         self.receivedAt = receivedAt
     }
@@ -94,7 +94,7 @@ package struct ExchangedTokens: Sendable {
             incoming.refreshToken = try vault.seal(
                 refreshToken: refreshToken,
                 for: id,
-                boundTo: bindingKey,
+                boundTo: bindingKeyID,
                 expiresAt: refreshTokenExpiresAt,
                 consentedAt: receivedAt
             )

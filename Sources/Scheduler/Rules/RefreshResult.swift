@@ -129,14 +129,14 @@ private struct TokenSeal {
     let vault: TokenVault
     let grant: GrantID
     /// The key that the request has proved, to which the successor of its token is bound too.
-    let bindingKey: KeyID?
+    let bindingKeyID: KeyID?
     /// The refresh token that the request contained.
     let sent: Secret
 
     init(vault: TokenVault, claim: RefreshClaim, sent: Secret) {
         self.vault = vault
         grant = claim.grant
-        bindingKey = claim.refreshToken?.bindingKey
+        bindingKeyID = claim.refreshToken?.bindingKeyID
         self.sent = sent
     }
 
@@ -162,6 +162,6 @@ private struct TokenSeal {
     /// A server that returns the refresh token it was sent has not rotated it.
     func seal(rotated: Secret?, expiresAt: Timestamp?) throws(CryptoError) -> Grant.RefreshToken? {
         guard let rotated, rotated != sent else { return nil }
-        return try vault.seal(refreshToken: rotated, for: grant, boundTo: bindingKey, expiresAt: expiresAt)
+        return try vault.seal(refreshToken: rotated, for: grant, boundTo: bindingKeyID, expiresAt: expiresAt)
     }
 }

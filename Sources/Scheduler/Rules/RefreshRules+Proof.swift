@@ -11,7 +11,7 @@ extension RefreshRules {
     /// next try works.
     func decideProofRefused(_ code: String, in context: DecisionContext) -> RefreshDecision {
         var decision = retry(GrantReason(rawValue: code), in: context)
-        let isBound = context.grant.refreshToken?.bindingKey != nil
+        let isBound = context.grant.refreshToken?.bindingKeyID != nil
         // One refused nonce can mean that a server of Google has just started. After another failure, it might be a
         // proxy that changes the nonces.
         if isBound, code == "use_dpop_nonce", context.grant.failures == 0 { return decision }

@@ -68,7 +68,7 @@ extension RefreshResult {
             line.field("prefix", Base64URL.encode(marks.prefix.bytes))
             line.field("digest", Base64URL.encode(marks.digest.bytes))
         }
-        if let key = token.bindingKey { line.field("binding_key", key.description) }
+        if let key = token.bindingKeyID { line.field("binding_key", key.description) }
         if let end = token.expiresAt { line.field("expires_at", end.milliseconds) }
         if let consent = token.consentedAt { line.field("consented_at", consent.milliseconds) }
         if token.isExpiryNoticed { line.field("expiry_noticed", true) }
@@ -123,13 +123,13 @@ extension RefreshResult {
 
     private static func refreshToken(from object: JSONValue?) throws(CryptoError) -> Grant.RefreshToken? {
         guard let object, let sealed = bytes(object["sealed"]) else { return nil }
-        let bindingKey = object["binding_key"]?.string.flatMap { KeyID($0) }
+        let bindingKeyID = object["binding_key"]?.string.flatMap { KeyID($0) }
         // Without its key the token would be sent without a proof.
-        guard object["binding_key"] == nil || bindingKey != nil else { throw .notSealed }
+        guard object["binding_key"] == nil || bindingKeyID != nil else { throw .notSealed }
         return Grant.RefreshToken(
             sealed: try SealedSecret(bytes: sealed),
             marks: TokenMarks(prefix: bytes(object["prefix"]), digest: bytes(object["digest"])),
-            bindingKey: bindingKey,
+            bindingKeyID: bindingKeyID,
             expiresAt: object["expires_at"]?.timestamp,
             consentedAt: object["consented_at"]?.timestamp,
             isExpiryNoticed: object["expiry_noticed"] == .bool(true)

@@ -26,7 +26,7 @@ package struct Grant: Hashable, Sendable {
         /// The hashes by which security events name it, or `nil` for one that was stored before marks existed.
         package var marks: TokenMarks?
         /// The key of the ring that Google has bound the token to, or `nil` for one that needs no proof.
-        package var bindingKey: KeyID?
+        package var bindingKeyID: KeyID?
         /// The end of the token's own lifetime, if Google gave it.
         package var expiresAt: Timestamp?
         /// When the app brought the token after its user's consent, or `nil` for an imported one. A token
@@ -38,14 +38,14 @@ package struct Grant: Hashable, Sendable {
         package init(
             sealed: SealedSecret,
             marks: TokenMarks? = nil,
-            bindingKey: KeyID? = nil,
+            bindingKeyID: KeyID? = nil,
             expiresAt: Timestamp? = nil,
             consentedAt: Timestamp? = nil,
             isExpiryNoticed: Bool = false
         ) {
             self.sealed = sealed
             self.marks = marks
-            self.bindingKey = bindingKey
+            self.bindingKeyID = bindingKeyID
             self.expiresAt = expiresAt
             self.consentedAt = consentedAt
             self.isExpiryNoticed = isExpiryNoticed
@@ -116,9 +116,9 @@ extension Grant.RefreshToken {
     ///
     /// An app or an import that brings a token again might not know that it is bound.
     func bound(as stored: Self?) -> Self {
-        guard bindingKey == nil, let marks, marks.digest == stored?.marks?.digest else { return self }
+        guard bindingKeyID == nil, let marks, marks.digest == stored?.marks?.digest else { return self }
         var token = self
-        token.bindingKey = stored?.bindingKey
+        token.bindingKeyID = stored?.bindingKeyID
         return token
     }
 }

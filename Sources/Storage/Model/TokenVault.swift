@@ -25,14 +25,14 @@ package struct TokenVault: Sendable {
     package func seal(
         refreshToken: Secret,
         for id: GrantID,
-        boundTo bindingKey: KeyID? = nil,
+        boundTo bindingKeyID: KeyID? = nil,
         expiresAt: Timestamp? = nil,
         consentedAt: Timestamp? = nil
     ) throws(CryptoError) -> Grant.RefreshToken {
         Grant.RefreshToken(
             sealed: try ring.current.seal(refreshToken, for: .refreshToken(of: id)),
             marks: TokenMarks(of: refreshToken),
-            bindingKey: bindingKey,
+            bindingKeyID: bindingKeyID,
             expiresAt: expiresAt,
             consentedAt: consentedAt
         )
@@ -49,7 +49,7 @@ package struct TokenVault: Sendable {
 
     /// Returns the key that the grant's refresh token is bound to, or `nil` if it is not bound.
     package func bindingKey(of grant: Grant) throws(CryptoError) -> BindingKey? {
-        guard let id = grant.refreshToken?.bindingKey else { return nil }
+        guard let id = grant.refreshToken?.bindingKeyID else { return nil }
         return try ring.bindingKey(id)
     }
 
@@ -74,12 +74,12 @@ package struct TokenVault: Sendable {
     package func isOther(
         refreshToken brought: Secret?,
         ofClient clientID: String,
-        boundTo bindingKey: KeyID? = nil,
+        boundTo bindingKeyID: KeyID? = nil,
         than stored: Grant
     ) -> Bool {
         guard let brought else { return false }
         guard stored.clientID == clientID else { return true }
-        if let bindingKey, bindingKey != stored.refreshToken?.bindingKey { return true }
+        if let bindingKeyID, bindingKeyID != stored.refreshToken?.bindingKeyID { return true }
         switch Result(catching: { () throws(CryptoError) in try openRefreshToken(of: stored) }) {
         case .success(let known): return known != brought
         // A stored token that no key opens is useless, so the new one replaces it.

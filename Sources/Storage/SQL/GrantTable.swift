@@ -47,7 +47,7 @@ extension Grant {
             .init("access_expires_at", .integer) { .time($0.accessToken?.expiresAt) },
             .init("access_type", .text) { .text($0.accessToken?.type) },
             .init("access_key", .text) { .text($0.accessToken?.sealed.keyID.description) },
-            .init("binding_key", .text) { .text($0.refreshToken?.bindingKey?.description) },
+            .init("binding_key", .text) { .text($0.refreshToken?.bindingKeyID?.description) },
             .init("refresh_prefix_mark", .bytes) { .bytes($0.refreshToken?.marks?.prefix.bytes) },
             .init("refresh_digest_mark", .bytes) { .bytes($0.refreshToken?.marks?.digest.bytes) },
             .init("refresh_token", .bytes) { .bytes($0.refreshToken?.sealed.bytes) },
@@ -140,7 +140,7 @@ struct GrantRowReader {
         let accessExpiresAt = row.timestamp()
         let type = row.text(like: accessType)
         if let type { accessType = type }
-        let bindingKey = try readBindingKey(&row, of: id)
+        let bindingKeyID = try readBindingKeyID(&row, of: id)
         let marks = TokenMarks(prefix: row.optionalBlob(), digest: row.optionalBlob())
         let refreshSealed = try row.sealed("A stored token of grant \(id)")
         let accessSealed = try row.sealed("A stored token of grant \(id)")
@@ -148,7 +148,7 @@ struct GrantRowReader {
             Grant.RefreshToken(
                 sealed: $0,
                 marks: marks,
-                bindingKey: bindingKey,
+                bindingKeyID: bindingKeyID,
                 expiresAt: refreshExpiresAt,
                 consentedAt: refreshConsentedAt,
                 isExpiryNoticed: isExpiryNoticed
@@ -209,7 +209,7 @@ struct GrantRowReader {
     }
 
     /// A token whose key is not known would be sent without a proof, so a damaged id is an error.
-    private func readBindingKey(_ row: inout some SQLRow, of id: GrantID) throws(StoreError) -> KeyID? {
+    private func readBindingKeyID(_ row: inout some SQLRow, of id: GrantID) throws(StoreError) -> KeyID? {
         guard let text = row.optionalText() else { return nil }
         guard let key = KeyID(text) else { throw StoreError(damagedRow: "The binding key of grant \(id)") }
         return key
@@ -246,7 +246,7 @@ extension Grant {
             && refreshToken?.expiresAt == former.refreshToken?.expiresAt
             && refreshToken?.consentedAt == former.refreshToken?.consentedAt
             && refreshToken?.isExpiryNoticed == former.refreshToken?.isExpiryNoticed
-            && refreshToken?.bindingKey == former.refreshToken?.bindingKey
+            && refreshToken?.bindingKeyID == former.refreshToken?.bindingKeyID
             && refreshToken?.marks == former.refreshToken?.marks
             && refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
             && accessToken?.sealed.keyID == former.accessToken?.sealed.keyID

@@ -381,7 +381,7 @@ struct GrantImportTests {
         let tally = try await fixture.importText(lines.joined(separator: "\n"))
         #expect(tally.stored == 1 && tally.bad == 1)
         #expect(fixture.reports.contains { $0.contains(problem) })
-        #expect(try await fixture.grant("b").refreshToken?.bindingKey == nil)
+        #expect(try await fixture.grant("b").refreshToken?.bindingKeyID == nil)
     }
 
     @Test("keeps the key of a stored token that comes again without it, and takes one that comes with it")
@@ -389,10 +389,10 @@ struct GrantImportTests {
         try await fixture.importText(try line("a", ["binding_key": "0000000b"]))
         try await fixture.importText(try line("a"), replace: true)
         let key = KeyID.named("0000000b")
-        #expect(try await fixture.grant("a").refreshToken?.bindingKey == key)
+        #expect(try await fixture.grant("a").refreshToken?.bindingKeyID == key)
         try await fixture.importText(try line("b"))
         try await fixture.importText(try line("b", ["binding_key": "0000000b"]), replace: true)
-        #expect(try await fixture.grant("b").refreshToken?.bindingKey == key)
+        #expect(try await fixture.grant("b").refreshToken?.bindingKeyID == key)
         let recorded = try await fixture.store.recordedKeyIDs()
         #expect(recorded.contains(key), "no ring that lacks the key is taken for complete")
     }

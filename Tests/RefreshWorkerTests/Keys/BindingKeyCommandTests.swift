@@ -113,7 +113,7 @@ struct BindingKeyCommandTests {
             let grant = try #require(try await store.grant(GrantID(rawValue: 1)))
             await store.close()
             #expect(grant.refreshToken?.sealed.keyID == ring.sealingKeyID)
-            #expect(grant.refreshToken?.bindingKey == key)
+            #expect(grant.refreshToken?.bindingKeyID == key)
             #expect(try fixture.openVault().openRefreshToken(of: grant) == Secret("bound"))
         }
     }

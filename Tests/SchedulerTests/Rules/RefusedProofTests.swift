@@ -13,7 +13,7 @@ struct RefusedProofTests {
 
     private func grant(_ number: Int64 = 1, isBound: Bool = true) throws -> Grant {
         var grant = try Sample.grant(number)
-        if isBound { grant.refreshToken?.bindingKey = KeyID("0000000b") }
+        if isBound { grant.refreshToken?.bindingKeyID = KeyID("0000000b") }
         return grant
     }
 

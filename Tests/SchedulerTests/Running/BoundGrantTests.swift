@@ -38,7 +38,7 @@ struct BoundGrantTests {
         #expect(endpoint.keys == [key.id])
         let grant = try #require(try await fixture.grant(1))
         #expect(grant.generation == 2)
-        #expect(grant.refreshToken?.bindingKey == key.id)
+        #expect(grant.refreshToken?.bindingKeyID == key.id)
         #expect(try fixture.vault.openRefreshToken(of: grant) == Secret("rotated"))
     }
 
@@ -49,7 +49,7 @@ struct BoundGrantTests {
         try await fixture.add(1...1, of: "client", overdueSince: .seconds(60))
         await fixture.runLoopIteration()
         #expect(endpoint.keys == [nil])
-        #expect(try await fixture.grant(1)?.refreshToken?.bindingKey == nil)
+        #expect(try await fixture.grant(1)?.refreshToken?.bindingKeyID == nil)
     }
 
     @Test("stays as it is while another worker may have the key")

@@ -82,7 +82,7 @@ struct RunningEngineFixture {
         _ numbers: ClosedRange<Int64>,
         of client: String,
         overdueSince span: Duration,
-        boundTo bindingKey: KeyID? = nil,
+        boundTo bindingKeyID: KeyID? = nil,
         sealedBy other: TokenVault? = nil
     ) async throws {
         let vault = other ?? vault
@@ -93,7 +93,7 @@ struct RunningEngineFixture {
                 userID: "user \(number)",
                 incoming: IncomingTokens(
                     clientID: client,
-                    refreshToken: try vault.seal(refreshToken: Secret("refresh"), for: id, boundTo: bindingKey)
+                    refreshToken: try vault.seal(refreshToken: Secret("refresh"), for: id, boundTo: bindingKeyID)
                 ),
                 dueAt: time.now - span,
                 at: time.now

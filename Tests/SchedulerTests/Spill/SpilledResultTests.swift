@@ -64,7 +64,7 @@ struct SpilledResultTests {
     func sentToken() throws {
         let vault = try vault()
         var sent = try vault.seal(refreshToken: Secret("sent"), for: GrantID(rawValue: 7), expiresAt: start)
-        sent.bindingKey = KeyID("0000000b")
+        sent.bindingKeyID = KeyID("0000000b")
         sent.consentedAt = start - .seconds(9)
         sent.isExpiryNoticed = true
         let claim = RefreshClaim(

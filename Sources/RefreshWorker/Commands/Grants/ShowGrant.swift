@@ -62,7 +62,7 @@ extension Grant {
         let access = accessToken.map { end($0.expiresAt) }
         var refresh = refreshToken == nil ? "none" : "stored"
         if let expiresAt = refreshToken?.expiresAt { refresh += ", " + end(expiresAt) }
-        if let key = refreshToken?.bindingKey { refresh += ", bound to key \(key)" }
+        if let key = refreshToken?.bindingKeyID { refresh += ", bound to key \(key)" }
         var tries = "\(failures)"
         if let failingSince { tries += " since \(failingSince.shown(at: now))" }
         let state = [stateWithReason, wait].compactMap(\.self).joined(separator: "; ")

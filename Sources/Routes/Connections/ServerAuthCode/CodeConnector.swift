@@ -149,7 +149,7 @@ struct CodeConnector: Sendable {
             accessTokenExpiresAt: tokens.accessTokenEnd(identity, at: now),
             isExchanged: false,
             refreshToken: refreshToken,
-            bindingKey: bindingKey?.id,
+            bindingKeyID: bindingKey?.id,
             receivedAt: now
         )
         // Google named no end for the code of an iOS app (https://github.com/google/GoogleSignIn-iOS/issues/565), and its

@@ -56,15 +56,15 @@ struct CodeConnectorTests {
         fixture.codes.release()
         #expect(try await response.status == 201)
         #expect(fixture.codes.bindingKeys == [key.id])
-        #expect(try await fixture.grant()?.refreshToken?.bindingKey == key.id)
+        #expect(try await fixture.grant()?.refreshToken?.bindingKeyID == key.id)
 
         // The app brings the same token itself, and does not know that it is bound.
         _ = try await fixture.connect("ya29.jane", refreshToken: "1//server")
-        #expect(try await fixture.grant()?.refreshToken?.bindingKey == key.id)
+        #expect(try await fixture.grant()?.refreshToken?.bindingKeyID == key.id)
         // Another one is not bound.
         _ = try await fixture.connect("ya29.jane", refreshToken: "1//other")
         #expect(try await fixture.refreshToken() == "1//other")
-        #expect(try await fixture.grant()?.refreshToken?.bindingKey == nil)
+        #expect(try await fixture.grant()?.refreshToken?.bindingKeyID == nil)
     }
 
     @Test("whose refresh token would not be bound is not exchanged if it must be")
@@ -85,7 +85,7 @@ struct CodeConnectorTests {
         fixture.codes.grant("4/0A")
         _ = try await fixture.connect("ya29.jane", code: "4/0A")
         #expect(fixture.codes.bindingKeys == [nil])
-        #expect(try await fixture.grant()?.refreshToken?.bindingKey == nil)
+        #expect(try await fixture.grant()?.refreshToken?.bindingKeyID == nil)
     }
 
     @Test("gets the end that the app knows where Google names none")
