@@ -13,7 +13,7 @@ extension SandboxState {
 
     enum ProofCheck {
         /// The request has no proof.
-        case none
+        case missing
         /// The request has a good one, of the key with this thumbprint.
         case good(String)
         case refused(Outcome)
@@ -21,7 +21,7 @@ extension SandboxState {
 
     /// Checks the proof of a request, if it has one.
     mutating func checkProof(of request: SandboxRequest, now: Timestamp) -> ProofCheck {
-        guard let text = request.proof else { return .none }
+        guard let text = request.proof else { return .missing }
         func refused(_ reason: String) -> ProofCheck { .refused(refusal(.error(400, "invalid_dpop_proof", reason))) }
         guard let proof = SandboxProof(text) else { return refused("The DPoP proof is malformed.") }
         guard proof.method == "POST" else { return refused("htm does not match the request.") }
@@ -54,7 +54,8 @@ extension SandboxState {
         switch (grants[index].boundTo, check) {
         case (_, .refused(let outcome)): outcome
         case (nil, _): nil
-        case (_?, .none): refusal(.error(400, "invalid_dpop_proof", "The token is bound to a key: a proof is missing."))
+        case (_?, .missing):
+            refusal(.error(400, "invalid_dpop_proof", "The token is bound to a key: a proof is missing."))
         case (let key?, .good(let proved)):
             key == proved ? nil : refusal(.error(400, "invalid_dpop_proof", "The token is bound to another key."))
         }

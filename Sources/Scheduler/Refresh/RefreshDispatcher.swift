@@ -31,7 +31,7 @@ struct RefreshDispatcher: Sendable {
                 committer.add(refresh, with: RefreshResult(claim: refresh.claim, answer: .withoutRefreshToken))
                 continue
             }
-            submissions.append(submission(with: token, boundTo: bindingKey, for: refresh, committer))
+            submissions.append(submission(with: token, boundTo: bindingKey, for: refresh, committer: committer))
             sent.append(refresh)
         }
         for (refresh, cancel) in zip(sent, endpoint.refresh(submissions)) { refresh.onCancel(cancel) }
@@ -41,7 +41,7 @@ struct RefreshDispatcher: Sendable {
         with token: Secret,
         boundTo bindingKey: BindingKey?,
         for refresh: Refresh,
-        _ committer: ResultCommitter
+        committer: ResultCommitter
     ) -> RefreshSubmission {
         let clientID = refresh.grant.clientID
         let request = SentRequest(token: token, clientSecret: clientSecrets[clientID], sentAt: time.sinceBoot)
