@@ -15,9 +15,8 @@ package enum CodeExchange: Sendable {
     case foreign(String)
     /// Google does not accept the client id or its secret, so nothing is known about the code.
     case clientRefused(String)
-    /// Google does not accept the proof for a bound token, which says nothing about the code: the worker's clock can be
-    /// wrong.
-    case proofRefused(String)
+    /// Google does not accept the proof for a bound token, which says nothing about the code.
+    case proofRefused(ProofRefusal, reason: String)
     /// Google could not be reached, or answered with a fault that might pass.
     case unavailable(String)
 
@@ -42,7 +41,7 @@ package enum CodeExchange: Sendable {
         // A code that a web page got has the address of that page.
         case .clientOrForeignToken, .unknown("redirect_uri_mismatch"): .foreign(text)
         case .clientFault, .appNotAuthentic: .clientRefused(text)
-        case .proofRefused: .proofRefused(text)
+        case .proofRefused(let code): .proofRefused(ProofRefusal(code: code), reason: text)
         case .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown:
             .unavailable(text)
         }

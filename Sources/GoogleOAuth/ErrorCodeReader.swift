@@ -22,7 +22,7 @@ enum ErrorCodeReader {
                 return .signInRequired(code: subtype)
             }
             return .invalidGrant
-        case "invalid_dpop_proof", "use_dpop_nonce":
+        case "invalid_dpop_proof", ProofRefusal.nonceCode:
             // Of a bound token: the fault is the worker's clock, its nonce or its key. Of an unbound one: the app has
             // bound it to a key of its own.
             return .proofRefused(code: code)

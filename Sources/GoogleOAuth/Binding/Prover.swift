@@ -96,7 +96,7 @@ final class Prover: Sendable {
             // The clock comes first, because a long text is cut off at its end.
             parsed.text = [clock, parsed.text].compactMap(\.self).joined(separator: "; ")
         }
-        guard code == "use_dpop_nonce", let nonce = ProofNonce(of: response) else { return .response(parsed) }
+        guard ProofRefusal(code: code).isOfNonce, let nonce = ProofNonce(of: response) else { return .response(parsed) }
         return .challenge(nonce, parsed)
     }
 

@@ -1,3 +1,4 @@
+import GoogleOAuth
 import Storage
 import Telemetry
 
@@ -10,22 +11,25 @@ extension RefreshRules {
     /// Example: the machine's clock is ten minutes ahead, and Google refuses each proof. Once the clock is right, the
     /// next try works.
     func decideProofRefused(_ code: String, in context: DecisionContext) -> RefreshDecision {
-        var decision = retry(GrantReason(rawValue: code), in: context)
-        let isBound = context.grant.refreshToken?.bindingKeyID != nil
-        // One refused nonce can mean that a server of Google has just started. After another failure, it might be a
-        // proxy that changes the nonces.
-        if isBound, code == "use_dpop_nonce", context.grant.failures == 0 { return decision }
-        decision.alarm = RefreshDecision.Alarm(
-            kind: .proofRefused,
-            text: isBound ? refusedProof(context.result.text ?? code) : missingProof(code)
-        )
+        let refusal = ProofRefusal(code: code)
+        let reason = GrantReason(rawValue: code)
+        var decision = retry(reason, in: context)
+        guard context.grant.refreshToken?.bindingKeyID != nil else {
+            decision.alarm = RefreshDecision.Alarm(kind: .proofRefused, text: missingProof(code))
+            return decision
+        }
+        // One refused nonce can mean that a server of Google has just started.
+        let wasRefusedBefore = context.grant.reason == reason
+        if refusal.isOfNonce, !wasRefusedBefore { return decision }
+        let text = refusedProof(context.result.text ?? code, advice: refusal.advice)
+        decision.alarm = RefreshDecision.Alarm(kind: .proofRefused, text: text)
         return decision
     }
 
-    private func refusedProof(_ text: String) -> String {
+    private func refusedProof(_ text: String, advice: String) -> String {
         """
-        the token endpoint refuses the proofs for bound refresh tokens (\(text)): look at this machine's clock, and then \
-        at the key ring; no grant ends because of it, but access tokens expire
+        the token endpoint refuses the proofs for bound refresh tokens (\(text)): \(advice); no grant ends because of \
+        it, but access tokens expire
         """
     }
 

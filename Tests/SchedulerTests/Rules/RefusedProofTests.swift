@@ -87,17 +87,40 @@ struct RefusedProofTests {
         #expect(alarm.text.contains("no grant ends because of it"))
     }
 
-    @Test("raises no alarm if the nonce was refused in one attempt, and another one if the worker has no key")
-    func otherAlarms() throws {
+    @Test("raises no alarm if a nonce is refused in one attempt")
+    func firstRefusedNonce() throws {
         var fixture = RulesFixture()
-        var bound = try grant()
-        #expect(fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &bound).alarm == nil)
-        let repeated = fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &bound)
-        #expect(repeated.alarm?.kind == .proofRefused, "it goes on")
-        for code in Self.codes {
-            var unbound = try grant(2, isBound: false)
-            let alarm = try #require(fixture.refuse(.proofRefused(code: code), on: &unbound).alarm)
-            #expect(alarm.text.contains("their app has bound them to a key of its own"))
-        }
+        var grant = try grant()
+        #expect(fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &grant).alarm == nil)
+    }
+
+    @Test("raises an alarm if a nonce is refused in two attempts in a row, and it names the header, not the clock")
+    func repeatedRefusedNonce() throws {
+        var fixture = RulesFixture()
+        var grant = try grant()
+        _ = fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &grant)
+        let alarm = try #require(fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &grant).alarm)
+        #expect(alarm.kind == .proofRefused)
+        #expect(alarm.text.contains("header DPoP-Nonce"))
+        #expect(!alarm.text.contains("clock") && !alarm.text.contains("key ring"))
+        #expect(alarm.text.contains("no grant ends because of it"))
+    }
+
+    @Test("raises no alarm if a nonce is refused for the first time after a failure of another kind")
+    func firstRefusedNonceAfterOtherFailure() throws {
+        var fixture = RulesFixture()
+        var grant = try grant()
+        _ = fixture.refuse(.noAnswer(code: "timeout"), on: &grant)
+        #expect(grant.failures == 1)
+        #expect(fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &grant).alarm == nil)
+        #expect(fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &grant).alarm != nil)
+    }
+
+    @Test("raises another alarm if the worker has no key for the token", arguments: codes)
+    func unboundToken(code: String) throws {
+        var fixture = RulesFixture()
+        var grant = try grant(isBound: false)
+        let alarm = try #require(fixture.refuse(.proofRefused(code: code), on: &grant).alarm)
+        #expect(alarm.text.contains("their app has bound them to a key of its own"))
     }
 }

@@ -74,8 +74,8 @@ struct CodeConnector: Sendable {
             raiseAlarm("the server client \(client.id): check --server-client-id and its secret", because: reason)
             log("a server auth code could not be exchanged", because: reason)
             return .failed(AppError.googleUnreachable)
-        case .proofRefused(let reason):
-            raiseAlarm("the proofs for codes: look at this machine's clock", because: reason)
+        case .proofRefused(let refusal, let reason):
+            raiseAlarm("the proofs for codes: \(refusal.advice)", because: reason)
             log("a server auth code could not be exchanged", because: reason)
             return .failed(AppError.googleUnreachable)
         case .unavailable(let reason):

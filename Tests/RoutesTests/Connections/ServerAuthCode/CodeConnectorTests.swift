@@ -199,6 +199,10 @@ struct CodeConnectorTests {
             (CodeExchange.refused("invalid_grant"), "400 INVALID_CODE"),
             (CodeExchange.unavailable("http_503"), "502 DEPENDENCY_FAILURE"),
             (CodeExchange.clientRefused("invalid_client"), "502 DEPENDENCY_FAILURE"),
+            (
+                CodeExchange.proofRefused(ProofRefusal(code: "invalid_dpop_proof"), reason: "x"),
+                "502 DEPENDENCY_FAILURE"
+            ),
         ]
     )
     func refused(answer: CodeExchange, expected: String) async throws {
@@ -237,6 +241,25 @@ struct CodeConnectorTests {
         #expect(fixture.engine.currentAlarms.count == 1)
         fixture.codes.grant("4/0C")
         #expect(try await fixture.connect("ya29.jane", code: "4/0C").status == 201)
+        #expect(fixture.engine.currentAlarms.isEmpty)
+    }
+
+    @Test(
+        "whose proof is refused raises an alarm that says where to look, until a code works",
+        arguments: [
+            (CodeExchange.proofRefused(ProofRefusal(code: "invalid_dpop_proof"), reason: "x"), "this machine's clock"),
+            (CodeExchange.proofRefused(ProofRefusal(code: "use_dpop_nonce"), reason: "x"), "header DPoP-Nonce"),
+        ]
+    )
+    func alarmOfProof(answer: CodeExchange, words: String) async throws {
+        let fixture = try fixture()
+        fixture.codes.set("4/0A", answer)
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").statusAndCode == "502 DEPENDENCY_FAILURE")
+        let alarm = try #require(fixture.engine.currentAlarms.first)
+        #expect(alarm.kind == .codesRefused && fixture.engine.currentAlarms.count == 1)
+        #expect(alarm.text.contains("proofs for codes") && alarm.text.contains(words))
+        fixture.codes.grant("4/0A")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").status == 201, "the code is not spent")
         #expect(fixture.engine.currentAlarms.isEmpty)
     }
 
