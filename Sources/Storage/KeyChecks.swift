@@ -114,30 +114,47 @@ extension Store {
     ///
     /// Nothing is recorded if the ring does not fit. Example: two rings come to an empty database at the same time, and
     /// only the first fits.
-    package func recordKey(_ id: KeyID, of ring: KeyRing) async throws {
-        try await changeKeyChecks(with: ring) { checks throws(CryptoError) in
+    ///
+    /// - Returns: `true` if the key is recorded, by this call or an earlier one.
+    @discardableResult
+    package func recordKey(_ id: KeyID, of ring: KeyRing) async throws -> Bool {
+        let checks = try await changeKeyChecks(with: ring) { checks throws(CryptoError) in
             guard !checks.keyIDs.contains(id), try checks.fit(of: ring) == .fits else { return }
             try checks.add(id, of: ring)
+        }
+        return checks.keyIDs.contains(id)
+    }
+
+    /// Records a key before the first token is bound to it, so that no ring that lacks it is taken for complete.
+    ///
+    /// Throws if it cannot be recorded: then no token can be bound to it.
+    package func recordBindingKey(_ id: KeyID, of ring: ReloadableKeyRing) async throws {
+        guard try await recordKey(id, of: ring.current) else {
+            throw StoreError(
+                .refused,
+                "the binding key \(id) could not be recorded: \(ring.name) lacks a key of other workers"
+            )
         }
     }
 
     /// Removes keys that no stored token needs any more, or that are lost.
     package func removeRecordedKeys(_ ids: [KeyID], with ring: KeyRing) async throws {
-        try await changeKeyChecks(with: ring) { checks throws(CryptoError) in ids.forEach { checks.remove($0) } }
+        _ = try await changeKeyChecks(with: ring) { checks throws(CryptoError) in ids.forEach { checks.remove($0) } }
     }
 
+    /// Changes the checks, and returns them as they are stored then.
     private func changeKeyChecks(
         with ring: KeyRing,
         _ change: (inout KeyChecks) throws(CryptoError) -> Void
-    ) async throws {
+    ) async throws -> KeyChecks {
         while true {
             let former = try await note(keyChecksNote)
             let list = try await keyChecks()
             var checks: KeyChecks
             if let list { checks = list } else { checks = try await derivedKeyChecks(with: ring).checks }
             try change(&checks)
-            if checks == list { return }
-            if try await replaceNote(keyChecksNote, from: former, with: checks.stored) { return }
+            if checks == list { return checks }
+            if try await replaceNote(keyChecksNote, from: former, with: checks.stored) { return checks }
         }
     }
 

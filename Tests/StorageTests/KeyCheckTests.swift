@@ -100,8 +100,9 @@ struct KeyCheckTests {
         let (one, other) = (try KeyRing(keys: [first]), try KeyRing(keys: [second]))
         #expect(try await store.fit(of: one) == .fits)
         #expect(try await store.fit(of: other) == .fits, "nothing is sealed yet")
-        try await store.recordKey(first.id, of: one)
-        try await store.recordKey(second.id, of: other)
+        #expect(try await store.recordKey(first.id, of: one))
+        #expect(try await !store.recordKey(second.id, of: other), "the ring does not fit any more")
+        #expect(try await store.recordKey(first.id, of: one), "it is recorded already")
         #expect(try await store.fit(of: other) == .foreign([first.id]))
         #expect(try await store.fit(of: one) == .fits)
     }

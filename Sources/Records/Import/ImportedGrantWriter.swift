@@ -92,11 +92,11 @@ package struct ImportedGrantWriter: Sendable {
         return PreparedGrants(items: items, preparedAt: now)
     }
 
-    /// Records the keys of bound tokens before they are stored, so that no ring that lacks one is taken for complete.
+    /// Records the keys of bound tokens before they are stored. If one cannot be recorded, nothing is stored.
     private func recordBindingKeys(of prepared: PreparedGrants) async throws {
         guard let store, !isDryRun else { return }
         for id in Set(prepared.items.compactMap(\.imported.bindingKeyID)) {
-            try await store.recordKey(id, of: vault.ring.current)
+            try await store.recordBindingKey(id, of: vault.ring)
         }
     }
 

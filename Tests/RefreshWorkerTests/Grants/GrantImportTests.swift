@@ -1,9 +1,9 @@
-import Crypto
 import Foundation
 import TestSupport
 import Testing
 
 @testable import Base
+@testable import Crypto
 @testable import Records
 @testable import RefreshWorker
 @testable import Storage
@@ -382,6 +382,18 @@ struct GrantImportTests {
         #expect(tally.stored == 1 && tally.bad == 1)
         #expect(fixture.reports.contains { $0.contains(problem) })
         #expect(try await fixture.grant("b").refreshToken?.bindingKeyID == nil)
+    }
+
+    @Test("refuses a bound token whose key cannot be recorded, because the ring lacks a key of other workers")
+    func unrecordableBindingKey() async throws {
+        let other = try RingKey.random()
+        try await fixture.store.recordKey(other.id, of: KeyRing(keys: [other]))
+        let text = try line("a", ["binding_key": "0000000b"])
+        let error = await #expect(throws: StoreError.self) { try await fixture.importText(text) }
+        #expect(error?.code == .refused)
+        #expect(error?.description.contains("0000000b could not be recorded") == true)
+        #expect(try await fixture.store.grant(ofUser: "a") == nil)
+        #expect(try await fixture.store.recordedKeyIDs() == [other.id])
     }
 
     @Test("keeps the key of a stored token that comes again without it, and takes one that comes with it")

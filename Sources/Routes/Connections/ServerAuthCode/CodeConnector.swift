@@ -104,19 +104,11 @@ struct CodeConnector: Sendable {
     /// The key is recorded first, so that no worker goes on with a ring that lacks it.
     private func prepareBinding() async throws -> BindingKey? {
         guard exchanges.bindsTokens else { return nil }
-        let ring = dependencies.vault.ring.current
-        guard let key = ring.bindingKey else {
-            throw StoreError(.refused, "bind-tokens is on, but \(dependencies.vault.ring.name) has no binding key")
+        let ring = dependencies.vault.ring
+        guard let key = ring.current.bindingKey else {
+            throw StoreError(.refused, "bind-tokens is on, but \(ring.name) has no binding key")
         }
-        let store = dependencies.store
-        try await store.recordKey(key.id, of: ring)
-        // A ring that lacks a key of other workers records none.
-        guard try await store.recordedKeyIDs().contains(key.id) else {
-            throw StoreError(
-                .refused,
-                "the binding key \(key.id) could not be recorded: \(dependencies.vault.ring.name) lacks a key of other workers"
-            )
-        }
+        try await dependencies.store.recordBindingKey(key.id, of: ring)
         return key
     }
 

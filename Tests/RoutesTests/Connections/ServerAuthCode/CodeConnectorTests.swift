@@ -77,6 +77,19 @@ struct CodeConnectorTests {
         #expect(fixture.codes.exchanged.isEmpty)
     }
 
+    @Test("is not exchanged if the key of its refresh token cannot be recorded: the ring lacks one of other workers")
+    func unrecordable() async throws {
+        let fixture = try AccountFixture(bindsTokens: true, bindingKey: RingKey.randomBinding())
+        fixture.codes.configure()
+        fixture.google.setAccount("ya29.jane")
+        fixture.codes.grant("4/0A")
+        let other = try RingKey.random()
+        try await fixture.store.recordKey(other.id, of: KeyRing(keys: [other]))
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").status >= 500)
+        #expect(fixture.codes.exchanged.isEmpty)
+        #expect(try await fixture.store.recordedKeyIDs() == [other.id])
+    }
+
     @Test("is not bound if that is not switched on, whatever the ring holds")
     func notBound() async throws {
         let fixture = try AccountFixture(bindingKey: RingKey.randomBinding())
