@@ -2,6 +2,8 @@
 package struct ProofRefusal: Hashable, Sendable {
     /// The code for a proof whose nonce is missing, old or changed (RFC 9449, section 8).
     package static let nonceCode = "use_dpop_nonce"
+    /// The code for an `invalid_grant` that a wrong clock of this machine can have caused.
+    package static let clockCode = "clock_wrong"
 
     package let code: String
 
@@ -10,6 +12,7 @@ package struct ProofRefusal: Hashable, Sendable {
     }
 
     package var isOfNonce: Bool { code == Self.nonceCode }
+    package var isOfClock: Bool { code == Self.clockCode }
 
     /// What an operator should look at.
     ///

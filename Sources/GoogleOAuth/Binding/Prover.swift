@@ -12,9 +12,6 @@ final class Prover: Sendable {
     /// By RFC 9449, section 11.1, servers accept a proof for some seconds or minutes. Google's limit is not known.
     private static let tolerableDifference: Duration = .seconds(60)
 
-    /// The code, and so the grant's reason, for an `invalid_grant` that a wrong clock can have caused.
-    private static let clockCode = "clock_wrong"
-
     private struct NonceKey: Hashable {
         let clientID: String
         let purpose: ProofSubject.Purpose
@@ -89,7 +86,7 @@ final class Prover: Sendable {
         let clock = clockProblem(in: response)
         // Google says that it can also refuse a proof with invalid_grant. A wrong clock must end no grant.
         if case .failed(.invalidGrant) = parsed.verdict, clock != nil {
-            parsed.verdict = .failed(.proofRefused(code: Self.clockCode))
+            parsed.verdict = .failed(.proofRefused(code: ProofRefusal.clockCode))
         }
         guard case .failed(.proofRefused(let code)) = parsed.verdict else { return .response(parsed) }
         if let clock {

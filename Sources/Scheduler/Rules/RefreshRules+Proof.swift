@@ -12,7 +12,7 @@ extension RefreshRules {
     /// next try works.
     func decideProofRefused(_ code: String, in context: DecisionContext) -> RefreshDecision {
         let refusal = ProofRefusal(code: code)
-        let reason = GrantReason(rawValue: code)
+        let reason = refusal.isOfClock ? GrantReason.clockWrong : GrantReason(rawValue: code)
         var decision = retry(reason, in: context)
         guard context.grant.refreshToken?.bindingKeyID != nil else {
             decision.alarm = RefreshDecision.Alarm(kind: .proofRefused, text: missingProof(code))

@@ -30,6 +30,8 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     }
     /// The access token expired, and the grant does not have a refresh token to get another.
     package static let noRefreshToken = GrantReason(rawValue: "no_refresh_token")
+    /// Google said `invalid_grant` to the proof for a bound token, and the clock of the worker's machine is wrong.
+    package static let clockWrong = GrantReason(rawValue: "clock_wrong")
     /// The refresh token belongs to another client.
     package static let clientMismatch = GrantReason(rawValue: "client_mismatch")
     /// The refresh token seems to belong to another client: another refusal must confirm it.
@@ -61,8 +63,8 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// `http_503`, `timeout`, `flawed_answer`, `not_json`, `app_not_authentic`. A wave can undo an end with such a code
     /// (``Grant/canBeRecalled``). The documents list the reasons of the worker.
     static let givenByWorker: [GrantReason] = [
-        .invalidGrant, .answerLost, .invalidGrantUnconfirmed, .refusalUnconfirmed, .noRefreshToken, .clientMismatch,
-        .clientMismatchUnconfirmed, .accountMismatch, .accountUnchecked, .userRequest, .accountMoved, .tokenRevoked,
-        .tokensRevoked, .accountDisabled, .userDeleted, .forgotten, .none,
+        .invalidGrant, .answerLost, .invalidGrantUnconfirmed, .refusalUnconfirmed, .noRefreshToken, .clockWrong,
+        .clientMismatch, .clientMismatchUnconfirmed, .accountMismatch, .accountUnchecked, .userRequest, .accountMoved,
+        .tokenRevoked, .tokensRevoked, .accountDisabled, .userDeleted, .forgotten, .none,
     ]
 }

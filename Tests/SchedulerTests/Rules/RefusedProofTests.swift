@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A refused proof")
 struct RefusedProofTests {
-    private static let codes = ["invalid_dpop_proof", "use_dpop_nonce"]
+    private static let codes = ["invalid_dpop_proof", "use_dpop_nonce", "clock_wrong"]
 
     private func grant(_ number: Int64 = 1, isBound: Bool = true) throws -> Grant {
         var grant = try Sample.grant(number)
@@ -114,6 +114,15 @@ struct RefusedProofTests {
         #expect(grant.failures == 1)
         #expect(fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &grant).alarm == nil)
         #expect(fixture.refuse(.proofRefused(code: "use_dpop_nonce"), on: &grant).alarm != nil)
+    }
+
+    @Test("that a wrong clock can have caused has a reason of the worker's own")
+    func clock() throws {
+        var fixture = RulesFixture()
+        var grant = try grant()
+        let decision = fixture.refuse(.proofRefused(code: ProofRefusal.clockCode), on: &grant)
+        #expect(grant.reason == .clockWrong && grant.state == .retrying)
+        #expect(decision.alarm?.text.contains("this machine's clock") == true)
     }
 
     @Test("raises another alarm if the worker has no key for the token", arguments: codes)
