@@ -76,13 +76,16 @@ package struct GoogleOAuthAPI: Google {
     ) async throws(HTTPError) -> CodeExchange {
         let subject = ProofSubject(exchanging: code, with: key, clientID: client.id)
         let deadline = time.sinceBoot + CodeExchange.deadline
-        let first = HTTPRequest(exchanging: code, client: client, pattern: prover.pattern(proving: subject))
-        let reading = prover.read(try await send(first, until: deadline, proving: subject), sent: sent)
-        guard case .challenge(let nonce, _) = reading else { return CodeExchange(reading.parsed) }
-        let pattern = prover.pattern(proving: subject, answering: nonce)
-        let second = HTTPRequest(exchanging: code, client: client, pattern: pattern)
-        let response = try await send(second, until: deadline, proving: subject)
-        return CodeExchange(prover.read(response, sent: sent).parsed)
+        var challenge: ProofNonce?
+        while true {
+            let pattern = prover.pattern(proving: subject, answering: challenge)
+            let request = HTTPRequest(exchanging: code, client: client, pattern: pattern)
+            let response = try await send(request, until: deadline, proving: subject)
+            switch prover.read(response, isAnswerToChallenge: challenge != nil, sent: sent) {
+            case .challenge(let nonce): challenge = nonce
+            case .response(let parsed): return CodeExchange(parsed)
+            }
+        }
     }
 
     private func send(

@@ -87,10 +87,11 @@ extension FuzzTarget {
             newConnection: false,
             head: HTTPBody(Array("HTTP/2 400\r\n".utf8) + input[..<end] + Array("\r\n\r\n".utf8))
         )
-        let reading = prover.read(response, sent: [Secret(sent)])
-        require(!(reading.parsed.text ?? "").contains(sent), "the text does not contain the token that was sent")
-        if case .failed(.invalidGrant) = reading.parsed.verdict { return }
-        guard case .challenge(let nonce, let parsed) = reading else { return }
+        let second = prover.read(response, isAnswerToChallenge: true, sent: [Secret(sent)])
+        guard case .response(let parsed) = second else { fatalError("violated: a second challenge is not answered") }
+        require(!(parsed.text ?? "").contains(sent), "the text does not contain the token that was sent")
+        let first = prover.read(response, isAnswerToChallenge: false, sent: [Secret(sent)])
+        guard case .challenge(let nonce) = first else { return }
         guard case .failed(.proofRefused(code: "use_dpop_nonce")) = parsed.verdict else {
             fatalError("violated: only a challenge is answered")
         }

@@ -28,16 +28,7 @@ final class BoundRefresh: Sendable {
     }
 
     /// Returns the first request, or `nil` if the refresh was cancelled before.
-    func begin() -> HTTPTransfer? {
-        transfer { [self] reading in
-            guard case .challenge(let nonce, _) = reading else { return end(.read(reading.parsed)) }
-            // A second challenge is not answered. It is the result, a fault that might pass.
-            guard let second = transfer(answering: nonce, onRefusal: { [self] in end(.read($0.parsed)) }) else {
-                return
-            }
-            http.submit([second])
-        }
-    }
+    func begin() -> HTTPTransfer? { transfer() }
 
     func cancel() {
         let transfer = state.withLock { state in
@@ -47,20 +38,18 @@ final class BoundRefresh: Sendable {
         if let transfer { http.cancel(transfer) }
     }
 
-    /// Makes a request, or ends the refresh and returns `nil` if it was cancelled.
-    ///
-    /// `onRefusal` gets a 400 or 401, which might be about the proof. It is called in a task, and not on the HTTP
-    /// client's thread.
-    private func transfer(
-        answering challenge: ProofNonce? = nil,
-        onRefusal: @escaping @Sendable (Prover.Reading) -> Void
-    ) -> HTTPTransfer? {
+    /// Makes the first request, or the one that answers a challenge. Ends the refresh and returns `nil` if it was
+    /// cancelled.
+    private func transfer(answering challenge: ProofNonce? = nil) -> HTTPTransfer? {
         guard let submission = state.withLock(\.submission) else { return nil }
+        let isAnswerToChallenge = challenge != nil
         let pattern = prover.pattern(proving: subject, answering: challenge)
         let transfer = HTTPTransfer(
             HTTPRequest(refreshing: submission.token, client: submission.client, pattern: pattern),
             beforeSend: submission.mayStillSend
-        ) { [self] result in receive(result, onRefusal: onRefusal, sent: submission.secrets) }
+        ) { [self] result in
+            receive(result, isAnswerToChallenge: isAnswerToChallenge, sent: submission.secrets)
+        }
         let isCancelled = state.withLock { state in
             state.transfer = transfer
             return state.isCancelled
@@ -75,13 +64,24 @@ final class BoundRefresh: Sendable {
     /// Takes a response on the HTTP client's thread, which has no time to read it or to sign.
     private func receive(
         _ result: Result<HTTPResponse, HTTPError>,
-        onRefusal: @escaping @Sendable (Prover.Reading) -> Void,
+        isAnswerToChallenge: Bool,
         sent: [Secret]
     ) {
         guard case .success(let response) = result else { return end(.unread(result)) }
         prover.keepNonce(of: response, for: subject)
         guard Prover.mayConcernProof(response) else { return end(.unread(result)) }
-        Task { onRefusal(prover.read(response, sent: sent)) }
+        Task { follow(prover.read(response, isAnswerToChallenge: isAnswerToChallenge, sent: sent)) }
+    }
+
+    /// Ends the refresh with its response, or sends the request that answers the challenge.
+    private func follow(_ reading: Prover.Reading) {
+        switch reading {
+        case .response(let parsed):
+            end(.read(parsed))
+        case .challenge(let nonce):
+            guard let second = transfer(answering: nonce) else { return }
+            http.submit([second])
+        }
     }
 
     private func end(_ response: RefreshResponse) {

@@ -69,19 +69,15 @@ final class Prover: Sendable {
     /// What the response to a request with a proof means.
     enum Reading {
         /// The endpoint wants the request again, with this nonce in its proof. It has not processed it.
-        case challenge(ProofNonce, ParsedRefreshResponse)
+        case challenge(ProofNonce)
         case response(ParsedRefreshResponse)
-
-        /// The response, for a caller that does not answer challenges.
-        var parsed: ParsedRefreshResponse {
-            switch self {
-            case .challenge(_, let parsed), .response(let parsed): parsed
-            }
-        }
     }
 
     /// Reads a response. If the proof was refused and this machine's clock is wrong, the text says so.
-    func read(_ response: HTTPResponse, sent: [Secret]) -> Reading {
+    ///
+    /// One challenge is answered. A second one is the response, a fault that might pass: an endpoint that accepts no
+    /// nonce would get requests without end.
+    func read(_ response: HTTPResponse, isAnswerToChallenge: Bool, sent: [Secret]) -> Reading {
         var parsed = ParsedRefreshResponse.reading(.unread(.success(response)), sent: sent)
         let clock = clockProblem(in: response)
         // Google says that it can also refuse a proof with invalid_grant. A wrong clock must end no grant.
@@ -93,8 +89,10 @@ final class Prover: Sendable {
             // The clock comes first, because a long text is cut off at its end.
             parsed.text = [clock, parsed.text].compactMap(\.self).joined(separator: "; ")
         }
-        guard ProofRefusal(code: code).isOfNonce, let nonce = ProofNonce(of: response) else { return .response(parsed) }
-        return .challenge(nonce, parsed)
+        guard !isAnswerToChallenge, ProofRefusal(code: code).isOfNonce, let nonce = ProofNonce(of: response) else {
+            return .response(parsed)
+        }
+        return .challenge(nonce)
     }
 
     private func clockProblem(in response: HTTPResponse) -> String? {
