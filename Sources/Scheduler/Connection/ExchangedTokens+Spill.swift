@@ -24,7 +24,7 @@ extension ExchangedTokens {
         line.field("access_expires_at", accessTokenExpiresAt.milliseconds)
         line.field("is_exchanged", isExchanged)
         if let refreshToken { line.field("refresh_token", refreshToken.reveal()) }
-        if let bindingKeyID { line.field("binding_key", bindingKeyID.description) }
+        SpilledBindingKey(bindingKeyID).write(into: &line)
         if let end = refreshTokenExpiresAt { line.field("refresh_expires_at", end.milliseconds) }
         line.field("received_at", receivedAt.milliseconds)
         return try vault.seal(spilledResult: Secret(utf8: line.bytes))
@@ -49,9 +49,7 @@ extension ExchangedTokens {
         guard let connection = (object["connection"] ?? .string("")).string,
             let target = ConnectionTarget(connection, refusesSwitch: object["refuses_switch"] == .bool(true))
         else { return nil }
-        let bindingKeyID = object["binding_key"]?.string.flatMap { KeyID($0) }
-        // Without its key the token would be sent without a proof.
-        guard object["binding_key"] == nil || bindingKeyID != nil else { return nil }
+        guard let bindingKey = SpilledBindingKey(in: object) else { return nil }
         self.init(
             userID: userID,
             target: target,
@@ -67,7 +65,7 @@ extension ExchangedTokens {
             accessTokenExpiresAt: accessTokenExpiresAt,
             isExchanged: isExchanged,
             refreshToken: object["refresh_token"]?.string.map { Secret($0) },
-            bindingKeyID: bindingKeyID,
+            bindingKeyID: bindingKey.id,
             refreshTokenExpiresAt: object["refresh_expires_at"]?.timestamp,
             receivedAt: receivedAt
         )

@@ -68,7 +68,7 @@ extension RefreshResult {
             line.field("prefix", Base64URL.encode(marks.prefix.bytes))
             line.field("digest", Base64URL.encode(marks.digest.bytes))
         }
-        if let key = token.bindingKeyID { line.field("binding_key", key.description) }
+        SpilledBindingKey(token.bindingKeyID).write(into: &line)
         if let end = token.expiresAt { line.field("expires_at", end.milliseconds) }
         if let consent = token.consentedAt { line.field("consented_at", consent.milliseconds) }
         if token.isExpiryNoticed { line.field("expiry_noticed", true) }
@@ -123,13 +123,11 @@ extension RefreshResult {
 
     private static func refreshToken(from object: JSONValue?) throws(CryptoError) -> Grant.RefreshToken? {
         guard let object, let sealed = bytes(object["sealed"]) else { return nil }
-        let bindingKeyID = object["binding_key"]?.string.flatMap { KeyID($0) }
-        // Without its key the token would be sent without a proof.
-        guard object["binding_key"] == nil || bindingKeyID != nil else { throw .notSealed }
+        guard let bindingKey = SpilledBindingKey(in: object) else { throw .notSealed }
         return Grant.RefreshToken(
             sealed: try SealedSecret(bytes: sealed),
             marks: TokenMarks(prefix: bytes(object["prefix"]), digest: bytes(object["digest"])),
-            bindingKeyID: bindingKeyID,
+            bindingKeyID: bindingKey.id,
             expiresAt: object["expires_at"]?.timestamp,
             consentedAt: object["consented_at"]?.timestamp,
             isExpiryNoticed: object["expiry_noticed"] == .bool(true)

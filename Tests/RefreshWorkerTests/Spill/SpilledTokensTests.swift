@@ -15,6 +15,7 @@ struct SpilledTokensTests {
         of user: String,
         _ name: String,
         for target: ConnectionTarget = .default(maySwitch: true),
+        boundTo bindingKeyID: KeyID? = nil,
         at now: Timestamp
     ) -> ExchangedTokens {
         ExchangedTokens(
@@ -27,6 +28,7 @@ struct SpilledTokensTests {
             accessTokenExpiresAt: now + .seconds(3599),
             isExchanged: true,
             refreshToken: Secret("1//\(name)"),
+            bindingKeyID: bindingKeyID,
             refreshTokenExpiresAt: now + .seconds(604_800),
             receivedAt: now
         )
@@ -87,6 +89,21 @@ struct SpilledTokensTests {
             #expect(read.accessTokenExpiresAt == saved.accessTokenExpiresAt)
             #expect(read.refreshTokenExpiresAt == saved.refreshTokenExpiresAt)
             #expect(read.receivedAt == saved.receivedAt)
+        }
+    }
+
+    @Test("keep the key that the refresh token is bound to, and are refused if it is no id")
+    func bindingKey() async throws {
+        let key = try #require(KeyID("0000000b"))
+        try await with { fixture, _, vault in
+            let bound = try tokens(of: "42", "jane", boundTo: key, at: fixture.time.now).spilled(with: vault)
+            #expect(try ExchangedTokens.open(bound, with: vault)?.bindingKeyID == key)
+            let text = try vault.open(spilledResult: bound).reveal()
+            for value in [#""0000000x""#, "11"] {
+                let damaged = text.replacing(#""0000000b""#, with: value)
+                let sealed = try vault.seal(spilledResult: Secret(damaged))
+                #expect(throws: FileError.self) { try ExchangedTokens.open(sealed, with: vault) }
+            }
         }
     }
 
