@@ -11,6 +11,8 @@ package struct RefreshSubmission: Sendable {
     package let bindingKey: BindingKey?
     /// Called immediately before each request is sent. If it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
+    /// Called before a challenge is answered by a second request, at most once.
+    package let willAnswerChallenge: @Sendable () -> Void
     /// Called once with the response, possibly before ``Google/refresh(_:)`` returns.
     package let receive: @Sendable (RefreshResponse) -> Void
 
@@ -19,12 +21,14 @@ package struct RefreshSubmission: Sendable {
         client: OAuthClientCredentials,
         bindingKey: BindingKey? = nil,
         mayStillSend: @escaping @Sendable () -> Bool,
+        willAnswerChallenge: @escaping @Sendable () -> Void = {},
         receive: @escaping @Sendable (RefreshResponse) -> Void
     ) {
         self.token = token
         self.client = client
         self.bindingKey = bindingKey
         self.mayStillSend = mayStillSend
+        self.willAnswerChallenge = willAnswerChallenge
         self.receive = receive
     }
 }

@@ -54,7 +54,8 @@ struct BoundRefreshTests {
         client: String = "c",
         boundTo key: BindingKey? = nil,
         isBound: Bool = true,
-        mayStillSend: @escaping @Sendable () -> Bool = { true }
+        mayStillSend: @escaping @Sendable () -> Bool = { true },
+        willAnswerChallenge: @escaping @Sendable () -> Void = {}
     ) async -> ParsedRefreshResponse {
         let bindingKey = isBound ? key ?? self.key : nil
         let response = await withCheckedContinuation { caller in
@@ -62,7 +63,8 @@ struct BoundRefreshTests {
                 token: Secret(sentToken),
                 client: OAuthClientCredentials(id: client),
                 bindingKey: bindingKey,
-                mayStillSend: mayStillSend
+                mayStillSend: mayStillSend,
+                willAnswerChallenge: willAnswerChallenge
             ) { caller.resume(returning: $0) }
             _ = google.refresh([submission])
         }
@@ -109,6 +111,20 @@ struct BoundRefreshTests {
             // The nonce of a success is that of the next proof.
             _ = await refresh(with: google)
             #expect(ReceivedProof(of: server.received[2])?.nonce == "second")
+        }
+    }
+
+    @Test("says before a second request that it will send one", arguments: [0, 1, 2])
+    func announcement(challenges: Int) async throws {
+        try await withGoogle { number, _ in
+            number < challenges
+                ? answer(Self.challenge, status: "400 Bad Request", headers: Self.nonce("n\(number)"))
+                : answer(Self.good)
+        } _: { google, server in
+            let announced = Atomic(0)
+            _ = await refresh(with: google, willAnswerChallenge: { announced.wrappingAdd(1, ordering: .relaxed) })
+            #expect(announced.load(ordering: .relaxed) == min(challenges, 1))
+            #expect(server.received.count == 1 + min(challenges, 1))
         }
     }
 

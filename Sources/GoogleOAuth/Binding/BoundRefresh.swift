@@ -58,6 +58,7 @@ final class BoundRefresh: Sendable {
             end(.read(ParsedRefreshResponse(verdict: .failed(.notSent(code: "cancelled")))))
             return nil
         }
+        if isAnswerToChallenge { submission.willAnswerChallenge() }
         return transfer
     }
 

@@ -16,6 +16,7 @@ extension RefreshEngineState {
         if !stored.isEmpty { actions.append(.logRefreshes(stored)) }
         let slotsBefore = slots.count
         updateHealth(after: stored)
+        chargeSecondRequests(of: batch, at: conditions.instant)
         var unsent: [GrantID: Int64] = [:]
         for refresh in batch {
             let id = refresh.grant.id
@@ -49,6 +50,14 @@ extension RefreshEngineState {
             guard let stored = refresh.storedDecision, !stored.isPlain, !updated.contains(client) else { continue }
             updateHealth(stored.decision.health, of: client)
             updated.append(client)
+        }
+    }
+
+    /// Counts the requests that answered challenges, which were sent at once. The next ones wait for the pace instead.
+    private mutating func chargeSecondRequests(of batch: [Refresh], at instant: BootInstant) {
+        let instant = sharedInstant(at: instant)
+        for refresh in batch where refresh.hasAnsweredChallenge {
+            gates[refresh.grant.clientID]?.pacer.charge(1, at: instant)
         }
     }
 

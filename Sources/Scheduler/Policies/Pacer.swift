@@ -49,13 +49,13 @@ package struct Pacer: Sendable {
     private func pace(at now: BootInstant) -> Double { ceiling(at: now) / Double(workerCount) }
 
     /// Returns the number of requests that can be sent now.
-    func available(at now: BootInstant) -> Int { isPaused(at: now) ? 0 : Int(tokens(at: now)) }
+    func available(at now: BootInstant) -> Int { isPaused(at: now) ? 0 : max(0, Int(tokens(at: now))) }
 
     /// Takes up to `wanted` requests out of the bucket, and returns the number taken.
     mutating func take(upTo wanted: Int, at now: BootInstant) -> Int {
         guard wanted > 0, !isPaused(at: now) else { return 0 }
         let available = tokens(at: now)
-        let taken = available >= Double(wanted) ? wanted : Int(available)
+        let taken = available >= Double(wanted) ? wanted : max(0, Int(available))
         tokens = available - Double(taken)
         refilledAt = max(lastRefill(at: now) ?? now, now)
         return taken
@@ -64,6 +64,13 @@ package struct Pacer: Sendable {
     /// Puts back requests that were taken and not sent.
     mutating func refund(_ count: Int, at now: BootInstant) {
         tokens = min(tokens + Double(count), Self.capacity(pace: pace(at: now), claimTime: claimTime))
+    }
+
+    /// Takes requests that were sent beyond those that the bucket gave. It is less than empty until the pace has made up
+    /// for them.
+    mutating func charge(_ count: Int, at now: BootInstant) {
+        tokens = tokens(at: now) - Double(count)
+        refilledAt = max(lastRefill(at: now) ?? now, now)
     }
 
     /// Returns the wait until a request can be sent: zero if one can be sent now.

@@ -38,6 +38,7 @@ final class Refresh: Sendable {
         /// Compares the account of the response, before that counts.
         var accountCheck: Task<Void, Never>?
         var isCancelled = false
+        var hasAnsweredChallenge = false
     }
 
     /// Creates the refresh of a grant as a claim returned it, with its lease.
@@ -53,6 +54,13 @@ final class Refresh: Sendable {
     var needsTokenRequest: Bool { grant.refreshToken != nil && !isRevocation }
 
     var isRevocation: Bool { grant.revocationAskedAt != nil }
+
+    // MARK: Requests
+
+    /// `true` if the endpoint's first response was a challenge, so that two requests were sent.
+    var hasAnsweredChallenge: Bool { state.withLock(\.hasAnsweredChallenge) }
+
+    func willAnswerChallenge() { state.withLock { $0.hasAnsweredChallenge = true } }
 
     // MARK: Lease
 

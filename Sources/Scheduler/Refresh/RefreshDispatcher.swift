@@ -49,6 +49,8 @@ struct RefreshDispatcher: Sendable {
         let credentials = OAuthClientCredentials(id: clientID, secret: request.clientSecret?.secret)
         return RefreshSubmission(token: token, client: credentials, bindingKey: bindingKey) {
             mayStillSend(for: refresh)
+        } willAnswerChallenge: {
+            refresh.willAnswerChallenge()
         } receive: { response in
             receive(response, to: request, of: refresh, for: committer)
         }

@@ -21,6 +21,20 @@ struct PacerTests {
         #expect(pacer.take(upTo: 1000, at: Self.after(3600)) == 40)
     }
 
+    @Test("Requests that were sent unasked delay the next ones until the pace has made up for them")
+    func charge() {
+        var pacer = Pacer(maxRate: 10)
+        #expect(pacer.take(upTo: 2, at: Self.start) == 2)
+        pacer.charge(5, at: Self.start)
+        #expect(pacer.available(at: Self.start) == 0)
+        #expect(pacer.take(upTo: 1, at: Self.start) == 0)
+        #expect(pacer.nextAvailable(at: Self.start) == .milliseconds(600))
+        #expect(pacer.take(upTo: 1, at: Self.after(0.5)) == 0)
+        #expect(pacer.take(upTo: 2, at: Self.after(0.6)) == 1)
+        pacer.charge(1, at: Self.after(3600))
+        #expect(pacer.take(upTo: 2, at: Self.after(3600)) == 1, "saved requests count first")
+    }
+
     @Test("With slow claims, one after the other, the pace is still reached", arguments: [0.001, 0.2, 0.45])
     func slowClaims(seconds: Double) {
         var pacer = Pacer(maxRate: 200)

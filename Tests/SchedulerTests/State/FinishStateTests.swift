@@ -7,6 +7,17 @@ import Testing
 
 @Suite("Refreshes that end, and the stop")
 struct FinishStateTests {
+    @Test("The second request of a refresh that was challenged counts in the pace")
+    func secondRequests() throws {
+        var fixture = StateFixture(maxRate: 20)
+        fixture.state.addGate(of: "client")
+        let refreshes = try fixture.send(1...3)
+        for refresh in refreshes.prefix(2) { refresh.willAnswerChallenge() }
+        #expect(fixture.availableRequests(of: "client") == 4)
+        _ = try fixture.commit(refreshes)
+        #expect(fixture.availableRequests(of: "client") == 2)
+    }
+
     @Test("A committed result is logged before its callers wake, and frees the slot")
     func committed() throws {
         var fixture = StateFixture()

@@ -32,6 +32,11 @@ struct StateFixture {
         conditions.instant = conditions.instant + span
     }
 
+    /// The requests that the client's pace gives now.
+    func availableRequests(of client: String) -> Int? {
+        state.gates[client]?.pacer.available(at: conditions.instant)
+    }
+
     /// Passes the time between claims of few grants.
     mutating func passGathering() { pass(RefreshEngineState.gatheringTime) }
 
