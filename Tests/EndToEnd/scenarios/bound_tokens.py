@@ -172,6 +172,13 @@ def wrong_clock(fixture, accounts, client):
     assert "this machine's clock is" in text and "ahead of the endpoint's" in text, f"it names the clock: {text}"
     grant = fixture.grants()["ada"]
     assert (grant["state"], grant["reason"]) == ("retrying", "invalid_dpop_proof"), "the grant waits"
+    # Google says that it can also refuse a proof with invalid_grant.
+    ada = next(one for one in accounts.sandbox.call("/control/grants") if one["bound_to"])
+    accounts.sandbox.change(ada, answer="invalid_grant")
+    fixture.set_due(0, "ada")
+    wait_for(lambda: fixture.grants()["ada"]["reason"] == "clock_wrong", 120, "the clock is the reason")
+    assert fixture.grants()["ada"]["state"] == "retrying", "the grant has not ended"
+    accounts.sandbox.change(ada, answer=None)
     worker.stop()
 
 
