@@ -26,6 +26,7 @@ extension ExchangedTokens {
         if let refreshToken { line.field("refresh_token", refreshToken.reveal()) }
         SpilledBindingKey(bindingKeyID).write(into: &line)
         if let end = refreshTokenExpiresAt { line.field("refresh_expires_at", end.milliseconds) }
+        if let timeout = refreshTokenTimeout { line.milliseconds("refresh_timeout_ms", timeout) }
         line.field("received_at", receivedAt.milliseconds)
         return try vault.seal(spilledResult: Secret(utf8: line.bytes))
     }
@@ -67,6 +68,7 @@ extension ExchangedTokens {
             refreshToken: object["refresh_token"]?.string.map { Secret($0) },
             bindingKeyID: bindingKey.id,
             refreshTokenExpiresAt: object["refresh_expires_at"]?.timestamp,
+            refreshTokenTimeout: object["refresh_timeout_ms"]?.integer.map { .milliseconds($0) },
             receivedAt: receivedAt
         )
     }

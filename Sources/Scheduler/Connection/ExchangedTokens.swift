@@ -25,6 +25,8 @@ package struct ExchangedTokens: Sendable {
     /// The key that Google has bound the refresh token to.
     package let bindingKeyID: KeyID?
     package var refreshTokenExpiresAt: Timestamp?
+    /// The longest pause after which the refresh token still works, if Google named one.
+    package var refreshTokenTimeout: Duration?
     /// The time of Google's answer.
     package let receivedAt: Timestamp
 
@@ -40,6 +42,7 @@ package struct ExchangedTokens: Sendable {
         refreshToken: Secret?,
         bindingKeyID: KeyID? = nil,
         refreshTokenExpiresAt: Timestamp? = nil,
+        refreshTokenTimeout: Duration? = nil,
         receivedAt: Timestamp
     ) {
         self.userID = userID
@@ -53,6 +56,7 @@ package struct ExchangedTokens: Sendable {
         self.refreshToken = refreshToken
         self.bindingKeyID = bindingKeyID
         self.refreshTokenExpiresAt = refreshTokenExpiresAt
+        self.refreshTokenTimeout = refreshTokenTimeout
         self.receivedAt = receivedAt
     }
 
@@ -98,6 +102,9 @@ package struct ExchangedTokens: Sendable {
                 expiresAt: refreshTokenExpiresAt,
                 consentedAt: receivedAt
             )
+            if let refreshTokenTimeout {
+                incoming.latestDueAt = DuePolicy.latestDue(within: refreshTokenTimeout, after: receivedAt)
+            }
         }
         return incoming
     }

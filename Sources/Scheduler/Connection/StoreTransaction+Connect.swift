@@ -18,7 +18,9 @@ extension StoreTransaction {
             if reconnection.replacesRefreshToken || reconnection.discardsStored {
                 try rememberRefreshToken(of: grant, at: now)
             }
-            let events = reconnection.apply(to: &grant, at: now) { DuePolicy.due($0, at: now) }
+            let events = reconnection.apply(to: &grant, at: now) { grant in
+                incoming.bounded(DuePolicy.due(grant, at: now), at: now)
+            }
             let left = try leaveAccount(of: grant, at: now)
             try update(grant)
             change = GrantChange(grant: grant, events: left + events)
@@ -34,7 +36,7 @@ extension StoreTransaction {
                 userID: new.userID,
                 connection: new.connection,
                 incoming: incoming,
-                dueAt: dueAt,
+                dueAt: incoming.bounded(dueAt, at: now),
                 at: now
             )
             let left = try leaveAccount(of: grant, at: now)
@@ -57,5 +59,13 @@ extension StoreTransaction {
             try update(left)
         }
         return events
+    }
+}
+
+extension IncomingTokens {
+    /// Returns a due time that is early enough for the refresh token, and not in the past.
+    fileprivate func bounded(_ dueAt: Timestamp, at now: Timestamp) -> Timestamp {
+        guard let latestDueAt else { return dueAt }
+        return max(now, min(dueAt, latestDueAt))
     }
 }

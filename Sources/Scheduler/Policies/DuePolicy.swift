@@ -125,7 +125,12 @@ extension DuePolicy {
             afterRefreshAt: now
         )
         guard let timeout else { return due }
-        return max(now + minimumWait, min(due, now + timeout * fractionOfTimeout))
+        return max(now + minimumWait, min(due, latestDue(within: timeout, after: now)))
+    }
+
+    /// Returns the latest due time of a grant whose refresh token works only if it is used again within a timeout.
+    static func latestDue(within timeout: Duration, after now: Timestamp) -> Timestamp {
+        now + timeout * fractionOfTimeout
     }
 
     /// The rest of a refresh token's timeout is for retries.

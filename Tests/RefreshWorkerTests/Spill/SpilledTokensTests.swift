@@ -30,6 +30,7 @@ struct SpilledTokensTests {
             refreshToken: Secret("1//\(name)"),
             bindingKeyID: bindingKeyID,
             refreshTokenExpiresAt: now + .seconds(604_800),
+            refreshTokenTimeout: .seconds(600),
             receivedAt: now
         )
     }
@@ -88,6 +89,7 @@ struct SpilledTokensTests {
             #expect(read.accessToken == saved.accessToken && read.refreshToken == saved.refreshToken)
             #expect(read.accessTokenExpiresAt == saved.accessTokenExpiresAt)
             #expect(read.refreshTokenExpiresAt == saved.refreshTokenExpiresAt)
+            #expect(read.refreshTokenTimeout == .seconds(600))
             #expect(read.receivedAt == saved.receivedAt)
         }
     }
@@ -115,6 +117,7 @@ struct SpilledTokensTests {
             let first = try #require(try await grant(of: "42", fixture))
             #expect(try vault.openRefreshToken(of: first)?.reveal() == "1//jane")
             #expect(first.clientID == "1-server" && first.state == .active)
+            #expect(first.dueAt == fixture.time.now + .seconds(300), "the refresh token must be used by then")
             #expect(first.issuedTokens.contains(IssuedTokens.digest(of: Secret("ya29.jane"))))
             #expect(try fixture.names.filter { $0.contains("unsaved") || $0.contains("set-aside") } == [])
             try await spill(list, context, vault)

@@ -55,6 +55,7 @@ final class FakeCodeEndpoint: PartialGoogle {
         refresh: String? = "1//server",
         scope: String? = "openid gmail",
         refreshTokenLifetime: Duration? = nil,
+        refreshTokenTimeout: Duration? = nil,
         ofAccount account: Result<String, LookupError> = .success("g-1")
     ) {
         var response = TokenResponse(
@@ -65,6 +66,7 @@ final class FakeCodeEndpoint: PartialGoogle {
         )
         response.rotated = refresh.map { Secret($0) }
         response.refreshTokenLifetime = refreshTokenLifetime
+        response.refreshTokenTimeout = refreshTokenTimeout
         set(code, .granted(response))
         state.withLock { $0.accounts[access] = account }
     }

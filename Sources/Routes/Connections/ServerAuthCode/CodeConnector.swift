@@ -53,8 +53,12 @@ struct CodeConnector: Sendable {
         switch await exchanges.endpoint.exchange(code, client: client, boundTo: bindingKey) {
         case .granted(let response):
             recordAcceptedCode()
-            let lifetime = response.refreshTokenLifetime
-            let exchanged = unchecked(response.rotated, boundTo: bindingKey, lifetime: lifetime)
+            var exchanged = unchecked(
+                response.rotated,
+                boundTo: bindingKey,
+                lifetime: response.refreshTokenLifetime
+            )
+            exchanged.refreshTokenTimeout = response.refreshTokenTimeout
             // Held before the account is known: a worker that stops now must not lose the refresh token.
             exchanges.hold(exchanged, for: key)
             return await check(response, bringing: exchanged, preparedBy: preparation)

@@ -113,6 +113,37 @@ struct CodeConnectorTests {
         #expect(try await fixture.grant()?.refreshToken?.expiresAt == fixture.time.now + .seconds(86_400))
     }
 
+    @Test("whose refresh token must be used soon makes the grant due within half of that time")
+    func refreshTokenTimeout() async throws {
+        let fixture = try fixture()
+        let connectedAt = fixture.time.now
+        fixture.codes.grant("4/0A", refreshTokenTimeout: .seconds(600))
+        _ = try await fixture.connect("ya29.jane", code: "4/0A")
+        #expect(try await fixture.grant()?.dueAt == connectedAt + .seconds(300))
+        // Another access token does not use the refresh token.
+        fixture.time.advance(by: .seconds(200))
+        fixture.google.setAccount("ya29.jane-2")
+        _ = try await fixture.connect("ya29.jane-2")
+        #expect(try await fixture.grant()?.dueAt == connectedAt + .seconds(300))
+        // Another refresh token has its own.
+        fixture.codes.grant("4/0B", access: "ya29.server-2", refresh: "1//next", refreshTokenTimeout: .seconds(60))
+        _ = try await fixture.connect("ya29.jane", code: "4/0B")
+        #expect(try await fixture.grant()?.dueAt == connectedAt + .seconds(230))
+    }
+
+    @Test("whose refresh token must be used soon is due in time although its account is unknown")
+    func refreshTokenTimeoutOfUncheckedAccount() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant(
+            "4/0A",
+            refreshTokenTimeout: .seconds(600),
+            ofAccount: .failure(.unavailable(code: "http_503"))
+        )
+        _ = try await fixture.connect("ya29.jane", code: "4/0A")
+        #expect(try await fixture.accessToken() == "ya29.jane")
+        #expect(try await fixture.grant()?.dueAt == fixture.time.now + .seconds(300))
+    }
+
     @Test("can come in a form, and with a token that is meant for the server")
     func form() async throws {
         let fixture = try fixture()
