@@ -30,7 +30,7 @@ struct StoreCopyReportTests {
     @Test("the summary does not call every identifier one of a security event")
     func identifiers() {
         var summary = StoreCopy.Summary()
-        summary.counts = [.securityEvent: 6]
+        summary.counts = [.identifier: 6]
         let text = summary.text(from: .file("a"), to: .file("b"))
         #expect(text.contains("6 identifiers of security events and of used or ended tokens, 0 notices"))
     }
@@ -44,7 +44,7 @@ struct StoreCopyReportTests {
         #expect(
             text == """
                 {"from":"a","to":"b","records":5,"copied_now":4,"records_by_kind":{"user":2,"grant":3,"event":0,\
-                "session":0,"client_health":0,"security_event":0,"notice":0},"sha256":"\(summary.digest)"}
+                "session":0,"client_health":0,"identifier":0,"notice":0},"sha256":"\(summary.digest)"}
                 """
         )
     }

@@ -198,9 +198,9 @@ struct AccountDeletionTests {
             #expect(try await store.removeExpired(at: start + Retention.notices).notices == 0)
             #expect(try await store.removeExpired(at: start + Retention.notices + .milliseconds(1)).notices == 1)
             #expect(try await store.replayNotices(since: start, ofUser: nil, at: end) == 0)
-            #expect(try await store.removeExpired(at: start + Retention.securityEvents).securityEvents == 0)
-            let last = try await store.removeExpired(at: start + Retention.securityEvents + .milliseconds(1))
-            #expect(last.securityEvents == 1 && !last.mayHaveMore)
+            #expect(try await store.removeExpired(at: start + Retention.identifiers).identifiers == 0)
+            let last = try await store.removeExpired(at: start + Retention.identifiers + .milliseconds(1))
+            #expect(last.identifiers == 1 && !last.mayHaveMore)
         }
     }
 
@@ -241,37 +241,18 @@ struct AccountDeletionTests {
         }
     }
 
-    @Test("A token that a user left is remembered too if version 0.1.0 recorded it", arguments: StoreKind.allCases)
-    func formerRecord(kind: StoreKind) async throws {
-        try await kind.withStore { store, _ in
-            let grant = try Sample.grant(1)
-            let marks = TokenMarks(of: Secret("1//0"))
-            let token = Grant.RefreshToken(sealed: try Sample.sealed("token"), marks: marks)
-            try await store.transact { transaction in
-                for text in ["left-refresh-token:\(grant.id):\(Hexadecimal.encode(marks.digest.bytes))", "event"] {
-                    _ = try transaction.recordOnce(text, at: start)
-                }
-            }
-            let end = start + Retention.securityEvents + .milliseconds(1)
-            #expect(try await store.removeExpired(at: end).securityEvents == 1)
-            #expect(try await store.removeExpired(at: end + Retention.securityEvents) == RemovedCounts())
-            let isRemembered = try await store.transact { try $0.hasLeft(token, of: grant) }
-            #expect(isRemembered)
-        }
-    }
-
     @Test("One clean-up removes a bounded number, and reports that there is more", arguments: StoreKind.allCases)
     func bound(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.transact { transaction in
                 for number in 0..<(RemovedCounts.limit + 7) {
-                    _ = try transaction.recordOnce("\(number)", at: start - Retention.securityEvents * 2)
+                    _ = try transaction.recordOnce("\(number)", at: start - Retention.identifiers * 2)
                 }
             }
             let first = try await store.removeExpired(at: start)
-            #expect(first.securityEvents == RemovedCounts.limit && first.mayHaveMore)
+            #expect(first.identifiers == RemovedCounts.limit && first.mayHaveMore)
             let second = try await store.removeExpired(at: start)
-            #expect(second.securityEvents == 7 && !second.mayHaveMore)
+            #expect(second.identifiers == 7 && !second.mayHaveMore)
         }
     }
 }

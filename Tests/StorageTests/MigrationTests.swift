@@ -162,14 +162,14 @@ struct MigrationTests {
             (
                 SQLDialect.sqlite,
                 [
-                    "021d909d95d081cbbde84945e43670ee6d8abcb57f405b9139833ddf62dae7f3",
+                    "c2baea7f9c57a6332607a5a866e5b143310770582337dd0908d8785932000a68",
                     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
                 ]
             ),
             (
                 .postgres,
                 [
-                    "6b6f14093d50d518e13371ad517a41fe35a69a03dd7ed2c5d3bb3f03cb522a3c",
+                    "b76034bde2037d02b26c700457a00704bf1a942d8d29dc07b4b9e1eddcc36d8b",
                     "03d132f33e41aaf63ecf9b9e769503db5bdde75a0c02d9835f73b6ea002b6dbe",
                 ]
             ),

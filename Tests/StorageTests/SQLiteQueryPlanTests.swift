@@ -116,9 +116,8 @@ extension SQLiteQueryPlanTests {
             (SQLQuery.removeExpiredSessions, ["sessions_by_end (expires_at<?)"]),
             (SQLQuery.removeExpiredSuccessors, ["sessions_with_successor (successor_until<?)"]),
             (SQLQuery.removeFutureSuccessors, ["sessions_with_successor (successor_until>?)"]),
-            (SQLQuery.removeOldSecurityEvents, ["security_events_by_time (at<?)"]),
-            (SQLQuery.keepLeftTokens, ["security_events_by_time (at<?)"]),
-            (SQLQuery.trimSecurityEvents, ["security_events USING PRIMARY KEY (jti>? AND jti<?)"]),
+            (SQLQuery.removeOldIdentifiers, ["identifiers_by_time (at<?)"]),
+            (SQLQuery.trimIdentifiers, ["identifiers USING PRIMARY KEY (identifier>? AND identifier<?)"]),
             (SQLQuery.removeOldNotices, ["notices_settled (<expr><?)"]),
             (
                 SQLiteStore.removeTombstones[1],

@@ -37,7 +37,7 @@ struct StoreCopyTests {
             let connection = try SQLiteConnection(path: path, timeout: .zero)
             let query = SQLQuery("tables", sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
             let tables = try connection.rows(query) { (row: inout SQLiteRow) throws(StoreError) in row.text() }
-            let copied = ["users", "grants", "grant_events", "sessions", "clients", "security_events", "notices"]
+            let copied = ["users", "grants", "grant_events", "sessions", "clients", "identifiers", "notices"]
             // The accounts follow from the users.
             let own = ["accounts", "grant_counts", "meta", "workers"]
             #expect(Set(tables) == Set(copied + own))

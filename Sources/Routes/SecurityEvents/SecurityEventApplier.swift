@@ -17,7 +17,7 @@ struct SecurityEventApplier {
         var applied = AppliedSecurityEvent(kind: event.code, outcome: .recorded)
         if event.kind.isOnlyRecorded { return applied }
         // The ids of such old tokens have been deleted, so this token might be a replay.
-        guard token.happenedAt ?? token.issuedAt >= now - Retention.securityEvents else {
+        guard token.happenedAt ?? token.issuedAt >= now - Retention.identifiers else {
             applied.outcome = .outdated
             return applied
         }

@@ -58,7 +58,7 @@ struct RefreshClaims: Hashable, Sendable {
     func recordFormer(in transaction: any StoreTransaction, at now: Timestamp) throws -> Bool {
         guard let formerExpiry else { return false }
         // Recorded ids are deleted after a while. This one must outlast the token.
-        let recordedAt = max(now, formerExpiry - Retention.securityEvents + .seconds(86_400))
+        let recordedAt = max(now, formerExpiry - Retention.identifiers + .seconds(86_400))
         return try transaction.recordOnce(
             "former-refresh-token:" + Hexadecimal.encode(hash),
             at: recordedAt

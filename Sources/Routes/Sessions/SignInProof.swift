@@ -33,7 +33,7 @@ enum SignInProof: Sendable {
         case .idToken(let digest, let expiresAt):
             // Used ID tokens are kept among the identifiers of security events, which are deleted by the time that is
             // recorded with them.
-            let recordedAt = expiresAt + Self.memory - Retention.securityEvents
+            let recordedAt = expiresAt + Self.memory - Retention.identifiers
             let isFirst = try transaction.recordOnce(
                 "id-token:\(Hexadecimal.encode(digest))",
                 at: recordedAt

@@ -11,7 +11,7 @@ package struct ArchiveRecord: Hashable, Sendable {
         case session
         /// Bytes that only the engine reads. It drops the parts that depend on the clock of the former store.
         case clientHealth = "client_health"
-        case securityEvent = "security_event"
+        case identifier
         case notice
     }
 
@@ -48,7 +48,7 @@ package struct ArchiveRecord: Hashable, Sendable {
             _ = try GrantEvent.read(&row)
         case .session: _ = try Session.read(&row)
         case .notice: _ = try Notice.read(&row)
-        case .clientHealth, .securityEvent: break
+        case .clientHealth, .identifier: break
         }
     }
 }
@@ -76,7 +76,7 @@ extension ArchiveRecord.Kind {
         case .event: GrantEvent.table.rows
         case .session: Session.table.rows
         case .clientHealth: SQLQuery.clients.rows
-        case .securityEvent: SQLQuery.securityEvents.rows
+        case .identifier: SQLQuery.identifiers.rows
         case .notice: Notice.table.rows
         }
     }

@@ -1,7 +1,7 @@
 /// The limits of stored data: how long, or how much of it, a store keeps.
 package enum Retention {
-    /// Google repeats a security event for days, so its identifier is kept for two months.
-    package static let securityEvents: Duration = .seconds(60 * 86_400)
+    /// Google repeats a security event for days, so identifiers are kept for two months.
+    package static let identifiers: Duration = .seconds(60 * 86_400)
     /// Longer than any database is used: a token that a user left is remembered until the user is deleted.
     static let leftTokens: Duration = .seconds(1000 * 365 * 86_400)
     /// The beginning of the identifier of such a token.

@@ -11,7 +11,7 @@ extension PostgresTransaction {
             SELECT user_id, deleted_until, disconnected_at FROM (
                 SELECT wanted.user_id,
                     (SELECT deleted_until FROM refresh_worker.users WHERE users.user_id = wanted.user_id) AS deleted_until,
-                    (SELECT at FROM refresh_worker.security_events WHERE jti = wanted.disconnect) AS disconnected_at
+                    (SELECT at FROM refresh_worker.identifiers WHERE identifier = wanted.disconnect) AS disconnected_at
                 FROM unnest($1::text[], $2::text[]) AS wanted (user_id, disconnect) OFFSET 0
             ) AS found
             WHERE deleted_until IS NOT NULL OR disconnected_at IS NOT NULL

@@ -28,12 +28,12 @@ extension StoreTransaction {
 extension SQLStore {
     package func disconnectTime(ofUserWithoutGrant userID: String) async throws -> Timestamp? {
         let identifier = ImportOrder.lastDisconnect(of: userID)
-        return try await first(SQLStatement(.securityEvent, .text(identifier)), RecordedSecurityEvent.read)?.at
+        return try await first(SQLStatement(.identifier, .text(identifier)), RecordedIdentifier.read)?.at
     }
 
     package func dateOfTokens(importedFor grant: GrantID, at storedAt: Timestamp) async throws -> Timestamp? {
         let prefix = ImportOrder.dates(of: grant)
-        let record = try await first(.firstIdentifier(from: prefix), RecordedSecurityEvent.read)
+        let record = try await first(.firstIdentifier(from: prefix), RecordedIdentifier.read)
         guard let record, record.at == storedAt, let date = Int64(record.identifier.dropFirst(prefix.count)) else {
             return nil
         }

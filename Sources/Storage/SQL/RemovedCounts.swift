@@ -9,14 +9,14 @@ package struct RemovedCounts: Hashable, Sendable {
     package var sessions = 0
     /// Sealed successors whose grace has ended.
     package var successors = 0
-    package var securityEvents = 0
+    package var identifiers = 0
     package var notices = 0
     /// Deleted users, with their grants and histories.
     package var users = 0
 
     /// `true` if another call might find more.
     package var mayHaveMore: Bool {
-        [sessions, successors, securityEvents, notices, users].contains { $0 >= Self.limit }
+        [sessions, successors, identifiers, notices, users].contains { $0 >= Self.limit }
     }
 }
 
@@ -33,11 +33,9 @@ extension SQLStore {
             ] + Self.removeTombstones.map { remove($0, end) },
             [.exclusive, .wipes]
         )
-        let endOfEvents = end - Retention.securityEvents
         let old = try await change(
             [
-                SQLStatement(.keepLeftTokens, .time(endOfEvents)),
-                remove(.removeOldSecurityEvents, endOfEvents),
+                remove(.removeOldIdentifiers, end - Retention.identifiers),
                 remove(.removeOldNotices, end - Retention.notices),
             ],
             .exclusive
@@ -45,8 +43,8 @@ extension SQLStore {
         return RemovedCounts(
             sessions: secret[0],
             successors: secret[1] + secret[2],
-            securityEvents: old[1],
-            notices: old[2],
+            identifiers: old[0],
+            notices: old[1],
             users: secret.last ?? 0
         )
     }

@@ -139,7 +139,7 @@ extension SQLTransaction {
 ///
 /// A statement of both databases is written once, as PostgreSQL takes it:
 ///
-///     SELECT at FROM refresh_worker.security_events WHERE jti = $1
+///     SELECT at FROM refresh_worker.identifiers WHERE identifier = $1
 ///
 /// A connection to another schema replaces the name of the schema.
 /// A comment for PostgreSQL is a hint for SQLite: `/* INDEXED BY grants_by_state */`.

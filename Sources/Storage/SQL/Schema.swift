@@ -88,9 +88,8 @@ struct SchemaStep: Sendable {
         users(dialect) + grants(dialect) + notices(dialect) + [
             SQLQuery.clients.create(in: dialect, settings: "fillfactor = 10"),
             SQLQuery.workers.create(in: dialect, settings: "fillfactor = 10"),
-            // The identifiers of security events, and others that must not count twice or come back.
-            SQLQuery.securityEvents.create(in: dialect),
-            index("security_events_by_time", "security_events (at)"),
+            SQLQuery.identifiers.create(in: dialect),
+            index("identifiers_by_time", "identifiers (at)"),
             SQLQuery.meta.create(in: dialect),
         ]
     }

@@ -68,7 +68,7 @@ struct IDTokenTests {
         while try await fixture.store.removeExpired(at: fixture.time.now).mayHaveMore {}
         #expect(try await signIn(once).statusAndDetail == Self.refusal)
         // The record is removed an hour after the token's end, when its expiry refuses it.
-        let count = { [fixture] in try await fixture.store.removeExpired(at: fixture.time.now).securityEvents }
+        let count = { [fixture] in try await fixture.store.removeExpired(at: fixture.time.now).identifiers }
         #expect(try await count() == 0)
         fixture.time.advance(by: .seconds(3602))
         #expect(try await count() == 1)

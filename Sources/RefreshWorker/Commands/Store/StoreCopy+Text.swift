@@ -53,7 +53,7 @@ extension ArchiveRecord.Kind {
         case .event: "events"
         case .session: "sessions"
         case .clientHealth: "clients"
-        case .securityEvent: "identifiers of security events and of used or ended tokens"
+        case .identifier: "identifiers of security events and of used or ended tokens"
         case .notice: "notices"
         }
     }
