@@ -49,7 +49,7 @@ enum ConnectionRules {
 
     private static func decide(_ stored: Grant, ownedBy owner: Grant.Owner, incoming: Grant.Owner) -> Decision {
         if owner.isOtherAccount(than: incoming) {
-            let relation = Relation.switched(from: owner.displayName, to: incoming.displayName)
+            let relation = Relation.switched(from: owner.name(beside: incoming), to: incoming.name(beside: owner))
             return Decision(relation: relation, keepsStored: false)
         }
         return Decision(relation: .same, keepsStored: stored.canKeepTokens)
@@ -78,5 +78,14 @@ extension Grant.Owner {
 
     fileprivate var isKnown: Bool { googleUserID != nil || email != nil }
 
-    fileprivate var displayName: String { email ?? googleUserID ?? "another Google account" }
+    private var displayName: String { email ?? googleUserID ?? "another Google account" }
+
+    /// The name of this account in a sentence that also names the other one.
+    ///
+    /// Two accounts have one address if the first was deleted. Then their ids tell them apart.
+    fileprivate func name(beside other: Self) -> String {
+        let haveOneName = displayName.lowercased() == other.displayName.lowercased()
+        guard haveOneName, let googleUserID else { return displayName }
+        return "\(displayName) (\(googleUserID))"
+    }
 }

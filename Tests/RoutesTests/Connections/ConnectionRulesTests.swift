@@ -46,7 +46,15 @@ struct ConnectionRulesTests {
             Case(id: "g-1", email: "renamed@gmail.com", expected: same),
             Case(id: "g-1", email: nil, expected: same),
             Case(id: "g-2", email: "john@gmail.com", expected: switched(from: "john@gmail.com")),
-            Case(id: "g-2", email: "jane@gmail.com", expected: switched(from: "jane@gmail.com")),
+            // The account was deleted, and another one got its address.
+            Case(
+                id: "g-2",
+                email: "jane@gmail.com",
+                expected: .init(
+                    relation: .switched(from: "jane@gmail.com (g-2)", to: "Jane@gmail.com (g-1)"),
+                    keepsStored: false
+                )
+            ),
             Case(id: "g-2", email: nil, expected: switched(from: "g-2")),
             Case(id: nil, email: "JANE@GMAIL.COM", expected: same),
             Case(id: "", email: "jane@gmail.com", expected: same),
