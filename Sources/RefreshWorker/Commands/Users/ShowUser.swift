@@ -7,7 +7,7 @@ extension Command {
     static let showUser = Command(
         words: ["users", "show"],
         summary: "show a user's data and the state of the user's connections",
-        discussion: "Shows what is stored about the user, never a token. grants show has more about the grant.",
+        discussion: "Shows what is stored about the user, never a token. grants show has more about each connection.",
         operands: [.user("the user to show")],
         options: [.json],
         settings: [.config, .database, .logLevel],

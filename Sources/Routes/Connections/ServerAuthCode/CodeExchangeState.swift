@@ -66,8 +66,9 @@ struct CodeExchangeState {
     ) throws(AppError) -> Task<CodeExchanges.Outcome, Never>? {
         entries = entries.filter { $0.value.isRemembered(at: now) }
         guard let entry = entries[key] else { return nil }
-        // Another user's code is a stolen one, or belongs to someone who shares the phone.
-        guard entry.userID == userID else { throw .refusedCode }
+        // Another user's code is a stolen one, or belongs to someone who shares the phone. Two ids can differ only in
+        // their bytes: é in one character, or as e with an accent.
+        guard entry.userID.utf8.elementsEqual(userID.utf8) else { throw .refusedCode }
         // For another connection the code is spent, and the first response would name the wrong one.
         guard entry.target == target else { throw .refusedCode }
         guard entry.account == account else { throw .codeOfOtherAccount }

@@ -69,13 +69,14 @@ struct CodeExchangesTests {
         #expect(fixture.codes.exchanged == ["4/0A", "4/0A", "4/0X"])
     }
 
-    @Test("another user's code is refused")
-    func otherUser() async throws {
+    /// The second pair of ids is equal as `String`, and differs in its bytes.
+    @Test("another user's code is refused", arguments: [("42", "7"), ("\u{e9}", "e\u{301}")])
+    func otherUser(first: String, second: String) async throws {
         let fixture = try fixture()
         fixture.codes.grant("4/0A")
-        _ = try await fixture.connect("ya29.jane", code: "4/0A")
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A", user: "7").statusAndCode == "400 INVALID_CODE")
-        #expect(try await fixture.grant(ofUser: "7") == nil)
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A", user: first).status == 201)
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A", user: second).statusAndCode == "400 INVALID_CODE")
+        #expect(try await fixture.grant(ofUser: second) == nil)
     }
 
     @Test("the same code with the token of another account gets no answer about the first one")
