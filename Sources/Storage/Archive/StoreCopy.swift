@@ -99,6 +99,7 @@ package struct StoreCopy: Sendable {
         for kind in ArchiveRecord.Kind.allCases { try await compare(kind, into: &summary) }
         // A worker that was started before that note might have reported since.
         try await refuseWorkers()
+        try await target.takeOverID(of: source)
         return summary
     }
 

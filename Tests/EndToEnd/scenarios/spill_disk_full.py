@@ -116,7 +116,7 @@ def waits(fixture, disk):
 def damaged(fixture, disk):
     """A file that is not a spill file is set aside, and does not prevent the recovery of others."""
     unexpected = disk / "grants.sqlite.unsaved-1-unexpected"
-    unexpected.write_bytes(b"refresh-worker results 2\n\0\0\0\x40 this is not a sealed result")
+    unexpected.write_bytes(b"refresh-worker results 3 unknown\n\0\0\0\x40 this is not a sealed result")
     output = fixture.run("status").stderr
     assert "set aside" in output, "the worker says that it set the unexpected file aside"
     assert not unexpected.exists() and (disk / "grants.sqlite.set-aside-1-unexpected").exists(), (

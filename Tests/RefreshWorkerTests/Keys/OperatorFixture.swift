@@ -75,6 +75,13 @@ struct OperatorFixture: Sendable {
         try SQLiteStore(path: database, timeSource: time)
     }
 
+    func openSpill(_ context: CommandContext, vault: TokenVault) async throws -> ResultSpillFile {
+        let store = try openStore()
+        let database = try await store.databaseID(from: SystemRandom())
+        await store.close()
+        return context.openSpill(of: database, vault: vault)
+    }
+
     func openVault() throws -> TokenVault {
         let path = keyFile
         return TokenVault(ring: try ReloadableKeyRing { try KeyRingFile.load(path: path) })

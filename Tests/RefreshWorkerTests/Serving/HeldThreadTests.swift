@@ -40,7 +40,7 @@ struct HeldThreadTests {
                 (.noticeSecretFile, fixture.path("notices")),
             ])
             let store = try fixture.openStore()
-            let worker = try Worker(context, store: store, vault: try context.openVault())
+            let worker = try await Worker(context, store: store, vault: try context.openVault())
             let notices = try #require(worker.notices)
             try #require(worker.http !== notices.http)
             let gate = DispatchSemaphore(value: 0)

@@ -42,10 +42,13 @@ struct SpillFileTests {
         return RefreshResult(claim: claim, answer: .granted(tokens))
     }
 
-    private func spill(_ findings: [RefreshResult], _ context: CommandContext, _ vault: TokenVault) async throws
-        -> String
-    {
-        let spill = context.openSpill(vault: vault)
+    private func spill(
+        _ findings: [RefreshResult],
+        _ fixture: OperatorFixture,
+        _ context: CommandContext,
+        _ vault: TokenVault
+    ) async throws -> String {
+        let spill = try await fixture.openSpill(context, vault: vault)
         for finding in findings { try await spill.save([finding]) }
         return try #require(spill.path)
     }
@@ -60,7 +63,7 @@ struct SpillFileTests {
     @Test("is private, and the next command that opens the database recovers and removes it")
     func recovered() async throws {
         try await withFindings { fixture, context, vault, findings in
-            let path = try await spill(findings, context, vault)
+            let path = try await spill(findings, fixture, context, vault)
             #expect(try FileStatus.of(path)?.mode == "0600")
             _ = try await context.run(["status", "--json"])
             #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
@@ -72,8 +75,8 @@ struct SpillFileTests {
     @Test("is written although no descriptor is free")
     func noDescriptor() async {
         await #expect(processExitsWith: .exitCode(0)) {
-            try await SpillFileTests().withFindings { _, context, vault, findings in
-                let spill = context.openSpill(vault: vault)
+            try await SpillFileTests().withFindings { fixture, context, vault, findings in
+                let spill = try await fixture.openSpill(context, vault: vault)
                 let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
                 var before = rlimit()
                 getrlimit(resource, &before)
@@ -90,7 +93,7 @@ struct SpillFileTests {
     @Test("uses the disk space of the reserve, which is refilled")
     func reserve() async throws {
         try await withFindings { fixture, context, vault, findings in
-            let first = context.openSpill(vault: vault)
+            let first = try await fixture.openSpill(context, vault: vault)
             try await first.keepReserve()
             let reserve = first.location.reserve
             #expect(try FileStatus.of(reserve)?.size == 4 << 20)
@@ -109,7 +112,7 @@ struct SpillFileTests {
     @Test("is written without the reserve while another process uses it, and does not truncate it")
     func reserveInUse() async throws {
         try await withFindings { fixture, context, vault, findings in
-            let spill = context.openSpill(vault: vault)
+            let spill = try await fixture.openSpill(context, vault: vault)
             try await spill.keepReserve()
             let other = try #require(try SpillFile.openIfThere(spill.location.reserve))
             #expect(try other.tryLock())
@@ -124,7 +127,7 @@ struct SpillFileTests {
     @Test("is written even if the reserve cannot be opened, such as one of another user")
     func unusableReserve() async throws {
         try await withFindings { fixture, context, vault, findings in
-            let spill = context.openSpill(vault: vault)
+            let spill = try await fixture.openSpill(context, vault: vault)
             try FileManager.default.createDirectory(
                 atPath: spill.location.reserve,
                 withIntermediateDirectories: false
@@ -140,7 +143,7 @@ struct SpillFileTests {
         try await withFindings { fixture, context, vault, findings in
             // The process that wrote the file must have ended before another one recovers it.
             do {
-                let spill = context.openSpill(vault: vault)
+                let spill = try await fixture.openSpill(context, vault: vault)
                 if hasReserve { try await spill.keepReserve() }
                 // A folder in place of the file makes the rename fail.
                 let target = spill.location.unsaved(by: context.workerName)
@@ -155,10 +158,10 @@ struct SpillFileTests {
         }
     }
 
-    @Test("is set aside if it is damaged, and its readable results are stored", arguments: [5, 40, 700])
+    @Test("is set aside if it is damaged, and its readable results are stored", arguments: [5, 65, 700])
     func damaged(place: Int) async throws {
         try await withFindings { fixture, context, vault, findings in
-            let path = try await spill(findings, context, vault)
+            let path = try await spill(findings, fixture, context, vault)
             let file = try #require(try SpillFile.openIfThere(path))
             var bytes = try #require(try file.read(limit: 1 << 20))
             bytes[place] ^= 1
@@ -179,12 +182,13 @@ struct SpillFileTests {
     @Test("is set aside if its end is missing", arguments: [true, false])
     func incomplete(keepsSize: Bool) async throws {
         try await withFindings { fixture, context, vault, findings in
-            let path = try await spill(findings, context, vault)
+            let path = try await spill(findings, fixture, context, vault)
             let file = try #require(try SpillFile.openIfThere(path))
             let bytes = try #require(try file.read(limit: 1 << 20))
             let content = SpillFormat.read(bytes)
             #expect(content.results.count == 3 && !content.isDamaged)
-            let kept = SpillFormat.head + SpillFormat.bytes(of: Array(content.results.prefix(2)))
+            let head = SpillFormat.head(of: try #require(content.database))
+            let kept = head + SpillFormat.bytes(of: Array(content.results.prefix(2)))
             if keepsSize {
                 try file.write([UInt8](repeating: 0, count: bytes.count - kept.count), at: kept.count)
             } else {
@@ -200,7 +204,7 @@ struct SpillFileTests {
     func missingGrant() async throws {
         try await withFindings { fixture, context, vault, findings in
             let newer = try finding(4, vault, at: fixture.time.now)
-            let path = try await spill(findings + [newer], context, vault)
+            let path = try await spill(findings + [newer], fixture, context, vault)
             _ = try await context.run(["status", "--json"])
             #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
             #expect(try FileStatus.of(SpillLocation.setAside(path)) != nil)
@@ -210,7 +214,7 @@ struct SpillFileTests {
     @Test("is recovered before a backup, so that the backup has its tokens")
     func backup() async throws {
         try await withFindings { fixture, context, vault, findings in
-            _ = try await spill(findings, context, vault)
+            _ = try await spill(findings, fixture, context, vault)
             let copy = fixture.path("copy.sqlite")
             #expect(try await context.run(["backup", copy]) == .success)
             let store = try SQLiteStore(path: copy, timeSource: fixture.time)
@@ -224,20 +228,19 @@ struct SpillFileTests {
         }
     }
 
-    @Test("is set aside if it belongs to another database, and can be recovered there by hand")
+    @Test("stays if it lies beside another database, and can be recovered in its own by hand")
     func foreign() async throws {
         try await withFindings { fixture, context, vault, findings in
-            let path = try await spill(findings, context, vault)
+            let path = try await spill(findings, fixture, context, vault)
             let other = try fixture.context([(.database, fixture.path("other.sqlite"))])
             let store = try SQLiteStore(path: fixture.path("other.sqlite"), timeSource: fixture.time)
             await store.close()
             let stray = fixture.path("other.sqlite.unsaved-1-a")
             #expect(try SpillFile.rename(path, to: stray))
             _ = try await other.run(["status", "--json"])
-            let aside = fixture.path("other.sqlite.set-aside-1-a")
-            #expect(try FileStatus.of(aside) != nil)
-            #expect(try await context.run(["results", "recover", aside]) == .success)
-            #expect(try FileStatus.of(aside) == nil)
+            #expect(try FileStatus.of(stray) != nil)
+            #expect(try await context.run(["results", "recover", stray]) == .success)
+            #expect(try FileStatus.of(stray) == nil)
             #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
         }
     }
@@ -249,7 +252,7 @@ struct SpillFileTests {
             #expect(doctor.spillChecks().map(\.severity) == [.ok])
             try SpillFile.create(fixture.path("grants.sqlite.writing-2-b")).allocate(4096)
             #expect(doctor.spillChecks().map(\.severity) == [.ok], "empty reserved space counts as a result")
-            let path = try await spill(findings, context, vault)
+            let path = try await spill(findings, fixture, context, vault)
             let waiting = doctor.spillChecks()
             #expect(waiting.map(\.severity) == [.warning])
             #expect(waiting.first?.text.contains("3 results in \(path)") == true)
@@ -260,7 +263,7 @@ struct SpillFileTests {
     @Test("is listed after it was set aside until it is recovered by hand, even without a readable key ring")
     func listedAside() async throws {
         try await withFindings { fixture, context, vault, findings in
-            let path = try await spill(findings, context, vault)
+            let path = try await spill(findings, fixture, context, vault)
             let aside = SpillLocation.setAside(path)
             #expect(try SpillFile.rename(path, to: aside))
             try fixture.write("no ring", to: "elsewhere")
@@ -315,6 +318,26 @@ struct SpillFileTests {
                 try await context.run(["results", "recover", path])
             }
             #expect(failure?.exitCode == .badData)
+            #expect(try FileStatus.of(path) != nil)
+        }
+    }
+
+    @Test("stays if it is of another database, whose workers share the folder")
+    func ofAnotherDatabase() async throws {
+        try await withFindings { fixture, context, vault, findings in
+            let path = try await spill(findings, fixture, context, vault)
+            let bytes = try #require(try SpillFile.openIfThere(path)?.read(limit: 1 << 20))
+            let own = try #require(SpillFormat.read(bytes).database)
+            let other = DatabaseID.random(from: SystemRandom())
+            let moved = SpillFormat.head(of: other) + bytes.dropFirst(SpillFormat.head(of: own).count)
+            try #require(try SpillFile.openIfThere(path)).write(moved, at: 0)
+            _ = try await context.run(["status", "--json"])
+            #expect(try FileStatus.of(path) != nil)
+            #expect(try await storedTokens(fixture, vault).allSatisfy { $0?.hasPrefix("rotated") == false })
+            let failure = await #expect(throws: CommandError.self) {
+                try await context.run(["results", "recover", path])
+            }
+            #expect(failure?.message.contains("another database (\(other))") == true)
             #expect(try FileStatus.of(path) != nil)
         }
     }

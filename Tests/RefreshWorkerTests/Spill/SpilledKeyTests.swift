@@ -34,7 +34,7 @@ struct SpilledKeyTests {
             let path: String
             do {
                 // At the end of this scope the file is not locked any more.
-                let spill = try fixture.context().openSpill(vault: vault)
+                let spill = try await fixture.openSpill(try fixture.context(), vault: vault)
                 try await spill.save([result])
                 path = try #require(spill.path)
             }

@@ -44,8 +44,13 @@ struct SpilledTokensTests {
         }
     }
 
-    private func spill(_ list: [ExchangedTokens], _ context: CommandContext, _ vault: TokenVault) async throws {
-        try await context.openSpill(vault: vault).save(list)
+    private func spill(
+        _ list: [ExchangedTokens],
+        _ fixture: OperatorFixture,
+        _ context: CommandContext,
+        _ vault: TokenVault
+    ) async throws {
+        try await fixture.openSpill(context, vault: vault).save(list)
         _ = try await context.run(["status", "--json"])
     }
 
@@ -113,14 +118,14 @@ struct SpilledTokensTests {
     func recovered() async throws {
         try await with { fixture, context, vault in
             let list = [tokens(of: "42", "jane", at: fixture.time.now)]
-            try await spill(list, context, vault)
+            try await spill(list, fixture, context, vault)
             let first = try #require(try await grant(of: "42", fixture))
             #expect(try vault.openRefreshToken(of: first)?.reveal() == "1//jane")
             #expect(first.clientID == "1-server" && first.state == .active)
             #expect(first.dueAt == fixture.time.now + .seconds(300), "the refresh token must be used by then")
             #expect(first.issuedTokens.contains(IssuedTokens.digest(of: Secret("ya29.jane"))))
             #expect(try fixture.names.filter { $0.contains("unsaved") || $0.contains("set-aside") } == [])
-            try await spill(list, context, vault)
+            try await spill(list, fixture, context, vault)
             #expect(try await grant(of: "42", fixture) == first)
         }
     }
@@ -142,7 +147,8 @@ struct SpilledTokensTests {
             }
             await store.close()
             let later = now + .seconds(60)
-            try await spill([tokens(of: "42", "jane", at: later), tokens(of: "43", "joe", at: later)], context, vault)
+            let list = [tokens(of: "42", "jane", at: later), tokens(of: "43", "joe", at: later)]
+            try await spill(list, fixture, context, vault)
             let joe = try #require(try await grant(of: "43", fixture))
             #expect(try vault.openRefreshToken(of: joe)?.reveal() == "1//joe")
             #expect(try fixture.names.contains { $0.contains("set-aside") })
@@ -153,12 +159,12 @@ struct SpilledTokensTests {
     func outdated() async throws {
         try await with { fixture, context, vault in
             let now = fixture.time.now
-            try await spill([tokens(of: "42", "first", at: now)], context, vault)
-            try await spill([tokens(of: "42", "second", at: now + .seconds(1_000_000_000))], context, vault)
+            try await spill([tokens(of: "42", "first", at: now)], fixture, context, vault)
+            try await spill([tokens(of: "42", "second", at: now + .seconds(1_000_000_000))], fixture, context, vault)
             let second = try #require(try await grant(of: "42", fixture))
             #expect(try vault.openRefreshToken(of: second)?.reveal() == "1//second")
             #expect(second.generation == 2)
-            try await spill([tokens(of: "42", "third", at: now + .seconds(-1))], context, vault)
+            try await spill([tokens(of: "42", "third", at: now + .seconds(-1))], fixture, context, vault)
             #expect(try await grant(of: "42", fixture) == second)
             let store = try fixture.openStore()
             let later = now + .seconds(2_000_000_000)
@@ -167,7 +173,7 @@ struct SpilledTokensTests {
                 _ = try GrantDisconnection.end(grant, reason: .userRequest, in: transaction, at: later)
             }
             await store.close()
-            try await spill([tokens(of: "42", "fourth", at: now + .seconds(1_500_000_000))], context, vault)
+            try await spill([tokens(of: "42", "fourth", at: now + .seconds(1_500_000_000))], fixture, context, vault)
             #expect(try await grant(of: "42", fixture)?.state == .disconnected)
         }
     }
@@ -184,7 +190,7 @@ struct SpilledTokensTests {
                 try $0.connect(incoming, as: new, changing: nil, by: nil, at: now + .seconds(60))
             }
             await store.close()
-            try await spill([tokens(of: "42", "jane", at: now)], context, vault)
+            try await spill([tokens(of: "42", "jane", at: now)], fixture, context, vault)
             let grant = try #require(try await grant(of: "42", fixture))
             #expect(try vault.openRefreshToken(of: grant)?.reveal() == "1//jane")
         }
@@ -194,7 +200,7 @@ struct SpilledTokensTests {
     func endedAgain() async throws {
         try await with { fixture, context, vault in
             let now = fixture.time.now
-            try await spill([tokens(of: "42", "first", at: now)], context, vault)
+            try await spill([tokens(of: "42", "first", at: now)], fixture, context, vault)
             let store = try fixture.openStore()
             for (reason, at) in [(GrantReason.invalidGrant, 10), (.userRequest, 30)] {
                 try await store.transact { transaction in
@@ -208,7 +214,7 @@ struct SpilledTokensTests {
                 }
             }
             await store.close()
-            try await spill([tokens(of: "42", "second", at: now + .seconds(20))], context, vault)
+            try await spill([tokens(of: "42", "second", at: now + .seconds(20))], fixture, context, vault)
             #expect(try await grant(of: "42", fixture)?.state == .disconnected)
         }
     }
@@ -226,7 +232,7 @@ struct SpilledTokensTests {
                 try $0.connect(incoming, as: new, changing: nil, by: nil, at: now + .seconds(seconds))
             }
             await store.close()
-            try await spill([tokens(of: "42", "jane", at: now)], context, vault)
+            try await spill([tokens(of: "42", "jane", at: now)], fixture, context, vault)
             let isDropped = seconds > 0
             #expect((try await grant(of: "42", fixture) == nil) == isDropped)
             let after = try fixture.openStore()
@@ -257,7 +263,7 @@ struct SpilledTokensTests {
             if let otherAccount {
                 try await connect(Self.work, account: otherAccount, at: now - .seconds(60), fixture, vault)
             }
-            try await spill([tokens(of: "42", "jane", for: target, at: now)], context, vault)
+            try await spill([tokens(of: "42", "jane", for: target, at: now)], fixture, context, vault)
             let store = try fixture.openStore()
             let grants = try await store.grants(ofUser: "42")
             await store.close()
@@ -276,7 +282,7 @@ struct SpilledTokensTests {
         try await with { fixture, context, vault in
             let now = fixture.time.now
             let list = [1, 2, 3].map { tokens(of: "42", "\($0)", at: now + .seconds($0 - 10)) }
-            try await spill(isReversed ? list.reversed() : list, context, vault)
+            try await spill(isReversed ? list.reversed() : list, fixture, context, vault)
             let grant = try #require(try await grant(of: "42", fixture))
             #expect(try vault.openRefreshToken(of: grant)?.reveal() == "1//3")
         }

@@ -32,7 +32,7 @@ struct ForgettingLoopTests {
                 }
             }
             let context = try fixture.context([(.metricsLog, fixture.path("metrics")), (.logLevel, "error")])
-            let worker = try Worker(context, store: store, vault: try context.openVault())
+            let worker = try await Worker(context, store: store, vault: try context.openVault())
             let loop = worker.start([{ await worker.forget(after: .seconds(30 * 86_400)) }])
 
             func forgotten() async throws -> [Int] {

@@ -17,8 +17,8 @@ struct CommandEngine {
     private let spill: ResultSpillFile
     private let diagnostics: DiagnosticLog
 
-    init(_ context: CommandContext, store: any Store, vault: TokenVault, http: HTTPClient) throws {
-        spill = context.openSpill(vault: vault)
+    init(_ context: CommandContext, store: any Store, vault: TokenVault, http: HTTPClient) async throws {
+        spill = context.openSpill(of: try await store.databaseID(from: context.random), vault: vault)
         diagnostics = context.diagnostics
         engine = context.openEngine(
             store: store,

@@ -43,7 +43,7 @@ extension Command {
         let vault = try context.openVault()
         let store = try await context.openExistingStore(for: .changing)
         let http = try context.openHTTP()
-        let work = try CommandEngine(context, store: store, vault: vault, http: http)
+        let work = try await CommandEngine(context, store: store, vault: vault, http: http)
         let engine = work.engine
         let heartbeat = WorkerHeartbeat(of: context, in: store, vault: vault)
         // The limit of the wait for a database that does not accept the answer.

@@ -21,7 +21,7 @@ struct PromptRevocation {
         }
         let http = try context.openHTTP()
         let vault = try context.openVault()
-        let work = try CommandEngine(context, store: store, vault: vault, http: http)
+        let work = try await CommandEngine(context, store: store, vault: vault, http: http)
         // A revocation does not return a token and can be repeated, so its answer is not awaited after a signal.
         let outcome = await work.untilSignal(stoppingWithin: .zero) {
             var isDone = true

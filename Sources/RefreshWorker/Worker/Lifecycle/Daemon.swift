@@ -49,7 +49,7 @@ struct Daemon {
         let vault = try context.openVault()
         try context.checkBinding(with: vault)
         let store = try await wait.run { try await openStore() }
-        let worker = try Worker(context, store: store, vault: vault, notifier: notifier)
+        let worker = try await Worker(context, store: store, vault: vault, notifier: notifier)
         try await wait.run { try await worker.heartbeat.report() }
         await worker.engine.daemonBegins(waitingSince: began)
         return worker

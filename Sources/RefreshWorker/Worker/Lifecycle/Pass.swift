@@ -23,7 +23,7 @@ struct Pass {
     func run() async throws -> ExitCode {
         let vault = try context.openVault()
         let store = try await context.openStore()
-        let worker = try Worker(context, store: store, vault: vault)
+        let worker = try await Worker(context, store: store, vault: vault)
         let engine = worker.engine
         let signals = await SignalStream.start()
         worker.metrics.record(.started(mode: "run_once"))

@@ -37,7 +37,7 @@ struct Worker: Sendable {
         store: any Store,
         vault: TokenVault,
         notifier: SystemdNotifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
-    ) throws {
+    ) async throws {
         self.context = context
         self.store = store
         self.vault = vault
@@ -48,7 +48,7 @@ struct Worker: Sendable {
         counters = EventCounters(time: context.time)
         log = EngineLog(metrics: metrics, diagnostics: context.diagnostics, counters: counters, time: context.time)
         log.sample(oneOf: context.configuration.logSample)
-        spill = context.openSpill(vault: vault)
+        spill = context.openSpill(of: try await store.databaseID(from: context.random), vault: vault)
         let clientSecrets = try ClientSecretFile.read(for: context.configuration)
         clientSecrets.warnOfUnconfiguredClientIDs(
             to: context.diagnostics,

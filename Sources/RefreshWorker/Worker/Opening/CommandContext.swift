@@ -100,8 +100,13 @@ struct CommandContext: Sendable {
         SpillLocation(of: database, keyFile: configuration.keyFile, environment: inputs.environment)
     }
 
-    func openSpill(vault: TokenVault) -> ResultSpillFile {
-        ResultSpillFile(at: spillLocation(of: configuration.database), worker: workerName, vault: vault)
+    func openSpill(of database: DatabaseID, vault: TokenVault) -> ResultSpillFile {
+        ResultSpillFile(
+            of: database,
+            at: spillLocation(of: configuration.database),
+            worker: workerName,
+            vault: vault
+        )
     }
 
     func openEngine(

@@ -15,6 +15,7 @@ final class ResultSpillFile: ResultSpill {
     private static let pauseBetweenAttempts: Duration = .milliseconds(10)
 
     let location: SpillLocation
+    private let database: DatabaseID
     private let worker: String
     private let vault: TokenVault
     private let queue = BlockingCallQueue(label: "refresh-worker.spill")
@@ -30,7 +31,8 @@ final class ResultSpillFile: ResultSpill {
         var isNamed = false
     }
 
-    init(at location: SpillLocation, worker: String, vault: TokenVault) {
+    init(of database: DatabaseID, at location: SpillLocation, worker: String, vault: TokenVault) {
+        self.database = database
         self.location = location
         self.worker = worker
         self.vault = vault
@@ -82,7 +84,8 @@ final class ResultSpillFile: ResultSpill {
         try current.withLock { current in
             var state = try current ?? Current(file: begin())
             defer { current = state }
-            let added = (state.end == 0 ? SpillFormat.head : []) + SpillFormat.bytes(of: results)
+            let head = state.end == 0 ? SpillFormat.head(of: database) : []
+            let added = head + SpillFormat.bytes(of: results)
             try state.file.write(added + SpillFormat.end(after: state.count + results.count), at: state.end)
             state.end += added.count
             state.count += results.count

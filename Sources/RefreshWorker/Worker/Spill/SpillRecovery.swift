@@ -8,7 +8,7 @@ import Telemetry
 ///
 /// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
 /// deleted. One that needs another key ring stays in place until that key is given up, so that the first start with
-/// that ring recovers it.
+/// that ring recovers it. One of another database stays for the workers of that one.
 struct SpillRecovery {
     /// The time to wait for a file that another process recovers or still writes.
     private static let lockTimeout: Duration = .seconds(10)
@@ -39,7 +39,16 @@ struct SpillRecovery {
     private func recoverAll(of location: SpillLocation, into store: any Store) async throws {
         let vault = try context.openVault()
         let fit = try await store.recordedFit(of: vault.ring.current)
+        let database = try await store.databaseID(from: context.random)
         for path in try location.spills {
+            // A file of another database can also need another key ring.
+            if let owner = otherDatabase(than: database, of: path) {
+                context.diagnostics.warning(
+                    "a spill file is of another database, and stays for the workers of that one",
+                    ["file": path, "database": owner.description]
+                )
+                continue
+            }
             if case .foreign(let ids)? = fit { throw CommandError(resultsIn: path, need: Set(ids), of: vault) }
             guard let recovered = try await recover(path, into: store, with: vault) else {
                 context.diagnostics.warning(
@@ -59,6 +68,19 @@ struct SpillRecovery {
             } else {
                 try remove(path, after: recovered.summary)
             }
+        }
+    }
+
+    /// Returns the database of a file if it is another one than `database`.
+    private func otherDatabase(than database: DatabaseID, of path: String) -> DatabaseID? {
+        do throws(SystemCallError) {
+            let file = try SpillFile.openIfThere(path, forReading: true)
+            guard let bytes = try file?.read(limit: SpillFormat.maximumSize) else { return nil }
+            guard let owner = SpillFormat.read(bytes).database, owner != database else { return nil }
+            return owner
+        } catch {
+            // The recovery reports a file that cannot be read.
+            return nil
         }
     }
 
@@ -117,6 +139,10 @@ struct SpillRecovery {
         with vault: TokenVault
     ) async throws -> RecoveredFile {
         var recovered = RecoveredFile()
+        if let owner = content.database, try await owner != store.databaseID(from: context.random) {
+            recovered.problem = "its results are of another database (\(owner))"
+            return recovered
+        }
         if content.isDamaged { recovered.problem = "it is damaged or incomplete, or not a spill file" }
         var results: [RefreshResult] = []
         var exchanged: [ExchangedTokens] = []
