@@ -21,7 +21,7 @@ from postgres_server import Server
 
 BINARIES = pathlib.Path(os.environ.get("BINARIES", ROOT / ".build" / "debug"))
 WORKER = BINARIES / "refresh-worker"
-# The debug build takes steps of the schema that a later version could have (Sources/Storage/SQL/Schema.swift).
+# The debug build takes steps of the schema that a later version could have (Sources/Storage/SQL/SchemaStep.swift).
 NEXT_WORKER = pathlib.Path(os.environ.get("NEXT_WORKER", ROOT / ".build" / "debug" / "refresh-worker"))
 SANDBOX = pathlib.Path(os.environ.get("SANDBOX", BINARIES / "google-sandbox"))
 CLIENT = "1234-demo.apps.googleusercontent.com"
