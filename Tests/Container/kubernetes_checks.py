@@ -15,6 +15,8 @@ from expectations import ROOT, wait_for
 CHECKS = []
 check = adding_to(CHECKS)
 MANIFEST = "deploy/kubernetes/refresh-worker.yaml"
+# What deploy/kubernetes-tls adds: files that stand for themselves, and a patch of the StatefulSet.
+TLS = "deploy/kubernetes-tls"
 PYTHON = ROOT / ".build/python-container/bin"
 NAMESPACE = "network-of-pods"
 DATABASE = "database-of-pods"
@@ -23,10 +25,10 @@ PODS = ("refresh-worker-0", "refresh-worker-1")
 SECRET = ("key-ring", "database-url", "client-id", "services")
 
 
-def documents(it):
-    """The documents of the manifest by kind."""
+def documents(it, manifest=MANIFEST):
+    """The documents of a manifest by kind."""
     script = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(sys.stdin))))"
-    text = it.engine.call(str(PYTHON / "python"), "-c", script, input=(it.source / MANIFEST).read_text())
+    text = it.engine.call(str(PYTHON / "python"), "-c", script, input=(it.source / manifest).read_text())
     return {document["kind"]: document for document in json.loads(text)}
 
 
@@ -48,6 +50,37 @@ def replicas(it):
                  it.manifest["Service"]["spec"]["selector"]]
     assert selectors == [labels] * 3, "the selectors choose these pods"
     assert stateful["serviceName"] == it.manifest["Service"]["metadata"]["name"], "the set names its service"
+
+
+@check("the files for TLS are valid by the schema, and fit the workers and each other")
+def tls(it):
+    for name in ("service.yaml", "network.yaml"):
+        it.engine.call(str(PYTHON / "kubernetes-validate"), "--strict", str(it.source / TLS / name))
+    service = documents(it, f"{TLS}/service.yaml")["Service"]
+    policy = documents(it, f"{TLS}/network.yaml")["NetworkPolicy"]["spec"]
+    monitor = documents(it, f"{TLS}/monitoring.yaml")["ServiceMonitor"]["spec"]
+    patch = documents(it, f"{TLS}/listener.yaml")["StatefulSet"]
+    assert patch["metadata"]["name"] == it.manifest["StatefulSet"]["metadata"]["name"], "the patch names the set"
+    pod = patch["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    assert container["name"] == it.container["name"], "the patch names the container"
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    exposed = service["spec"]["ports"][0]
+    assert ports[exposed["targetPort"]] == exposed["port"], "the service leads to the port"
+    assert policy["ingress"][0]["ports"][0]["port"] in ports, "the policy opens the port"
+    listeners = next(v["value"] for v in container["env"] if v["name"] == "REFRESH_WORKER_LISTEN_INTERNAL")
+    probed = it.container["readinessProbe"]["exec"]["command"]
+    assert listeners.split(",")[0] == "unix:" + probed[probed.index("--unix-socket") + 1], "the probes find the socket"
+    assert listeners.split(",")[1].endswith(f":{exposed['port']}"), "the worker listens on the port"
+    labels = it.manifest["StatefulSet"]["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"] == policy["podSelector"]["matchLabels"] == labels, "both choose the workers"
+    assert monitor["selector"]["matchLabels"] == service["metadata"]["labels"], "Prometheus finds the service"
+    assert monitor["endpoints"][0]["port"] == exposed["name"], "Prometheus finds the port"
+    assert service["metadata"]["labels"][monitor["jobLabel"]] == "refresh-worker", "the job has the name of the alerts"
+    assert "labels" not in it.manifest["Service"]["metadata"], "Prometheus finds no other service"
+    secret = pod["volumes"][0]["secret"]
+    assert secret["defaultMode"] == 0o440, "the worker accepts the key's mode"
+    assert monitor["endpoints"][0]["tlsConfig"]["ca"]["secret"]["name"] == secret["secretName"], "both use one secret"
 
 
 @check("the line of the comment makes a key ring that the caller can read", needed=True)
