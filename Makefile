@@ -124,7 +124,7 @@ check-alerts: ## check the alerts for Prometheus and the dashboard for Grafana
 check-docs: ## check the links of the documents
 	@scripts/check-docs
 
-check-package: toolchain ## check the package that an app adds, and Examples/iOS (about a minute)
+check-package: toolchain ## check the package that an app or a server adds, and Examples (about two minutes)
 	@scripts/check-package
 
 release: $(BINARY) ## build the program for machines without Swift

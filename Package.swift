@@ -1,6 +1,6 @@
 // swift-tools-version: 6.2
 // One idea per target; a target imports only those listed above it, and each C library has one importer
-// (docs/architecture.md). On Apple systems the package is the app's library alone.
+// (docs/architecture.md). On Apple systems the package is the two libraries alone, for apps and for servers.
 
 import PackageDescription
 
@@ -20,8 +20,14 @@ let package = Package(
     name: "refresh-worker",
     // The oldest systems for an app that imports AccountClient: URLSessionTask.delegate needs them.
     platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8), .visionOS(.v1)],
-    products: [.library(name: "AccountClient", targets: ["AccountClient"])],
-    targets: [.target(name: "AccountClient", swiftSettings: common)],
+    products: [
+        .library(name: "AccountClient", targets: ["AccountClient"]),
+        .library(name: "WorkerTokens", targets: ["WorkerTokens"]),
+    ],
+    targets: [
+        .target(name: "AccountClient", swiftSettings: common),
+        .target(name: "WorkerTokens", swiftSettings: common),
+    ],
     swiftLanguageModes: [.v6]
 )
 
@@ -113,6 +119,7 @@ let package = Package(
             swiftSettings: common
         ),
         .executableTarget(name: "AccountExample", dependencies: ["AccountClient"], swiftSettings: common),
+        .executableTarget(name: "WorkerTokensExample", dependencies: ["WorkerTokens"], swiftSettings: common),
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
@@ -231,6 +238,11 @@ let package = Package(
             swiftSettings: common
         ),
         .testTarget(
+            name: "WorkerTokensTests",
+            dependencies: ["TestSupport", "WorkerTokens"],
+            swiftSettings: common
+        ),
+        .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
                 "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Records", "RefreshWorker", "Routes",
@@ -242,7 +254,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Records", "RefreshWorker", "Routes",
-                "Scheduler", "Storage",
+                "Scheduler", "Storage", "WorkerTokens",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

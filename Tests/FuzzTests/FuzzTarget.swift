@@ -8,7 +8,7 @@ struct FuzzTarget: Sendable {
     let name: String
     let run: @Sendable ([UInt8]) -> Void
 
-    static let all: [FuzzTarget] = values + tokens + files + network + http2
+    static let all: [FuzzTarget] = values + tokens + files + network + http2 + workerTokens
 
     static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }
 }

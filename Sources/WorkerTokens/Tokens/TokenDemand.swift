@@ -1,0 +1,31 @@
+/// Whose token is asked for, and with which scopes.
+///
+/// Tokens are kept apart by the scopes that were asked for, although each carries all of the user's. Otherwise a service
+/// could get a token for scopes that its entry in the services file does not allow, and the audit would not show them.
+struct TokenSubject: Hashable {
+    let user: String
+    /// Nil for the connection `default`.
+    let connection: String?
+    let scopes: [String]
+
+    init(user: String, connection: String?, scopes: [String]) {
+        self.user = user
+        self.connection = connection == "default" ? nil : connection
+        self.scopes = Set(scopes).sorted()
+    }
+}
+
+/// What one caller asks for.
+struct TokenDemand {
+    let subject: TokenSubject
+    let minimumLife: Int
+    /// The token that Google refused, if any.
+    let refused: String?
+
+    /// `true` if the response to another demand about the same subject is good for this one.
+    func isServed(by other: TokenDemand) -> Bool {
+        // A response to a plain request might be the very token that Google refused.
+        if let refused { return other.refused == refused }
+        return other.minimumLife >= minimumLife
+    }
+}
