@@ -25,7 +25,11 @@ let package = Package(
         .library(name: "WorkerTokens", targets: ["WorkerTokens"]),
     ],
     targets: [
-        .target(name: "AccountClient", swiftSettings: common),
+        .target(
+            name: "AccountClient",
+            resources: [.copy("PrivacyInfo.xcprivacy")],
+            swiftSettings: common
+        ),
         .target(name: "WorkerTokens", swiftSettings: common),
     ],
     swiftLanguageModes: [.v6]

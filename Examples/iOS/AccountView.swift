@@ -41,7 +41,7 @@ struct AccountView: View {
             LabeledContent("Connected", value: profile.defaultConnection?.googleEmail ?? "")
             Button("Disconnect") { run { account in try await account.disconnectGoogle() } }
         } else {
-            if let reason = profile.defaultConnection?.reason { LabeledContent("Disconnected", value: reason) }
+            if let message = profile.defaultConnection?.userMessage { Text(message) }
             Button("Connect Google") {
                 run { account in
                     let presenter = try presenter()

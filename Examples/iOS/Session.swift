@@ -13,9 +13,10 @@ final class Session {
     init(account: AccountClient) { self.account = account }
 
     func follow() async {
-        for await state in account.sessionStates {
-            self.state = state
+        for await change in account.sessionChanges {
+            state = change.state
             if state == .signedOut { profile = nil }
+            if change.cause == .sessionEnded { failure = AccountError.signedOut.userMessage }
         }
     }
 
@@ -24,7 +25,9 @@ final class Session {
         do {
             try await calls(account)
             if try await account.isSignedIn { profile = try await account.profile() }
-        } catch AccountError.cancelled, GIDSignInError.canceled {  // The view or Google's sheet was closed.
+        } catch GIDSignInError.canceled {  // Google's sheet was closed.
+        } catch let error as AccountError {
+            failure = error.userMessage
         } catch {
             failure = error.localizedDescription
         }

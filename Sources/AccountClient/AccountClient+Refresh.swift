@@ -34,6 +34,29 @@ extension AccountClient {
         if let failure = cache.unsaved { throw failure }
     }
 
+    /// Returns an access token with at least a minute left, for what ``perform(_:)`` cannot send: a WebSocket,
+    /// server-sent events, a streamed upload, a client of another library.
+    ///
+    ///     var request = URLRequest(url: socketURL)
+    ///     request.setValue("Bearer \(try await client.accessToken())", forHTTPHeaderField: "Authorization")
+    ///     let socket = URLSession.shared.webSocketTask(with: request)
+    ///
+    /// Ask for it each time, and do not keep it. If the server answers it with 401, name it:
+    ///
+    ///     let newer = try await client.accessToken(replacing: refused)
+    ///
+    /// Send it to the backend only. The refresh, if there is one, is shared by all callers.
+    ///
+    /// - Parameter refused: The token that the server has answered with 401.
+    /// - Returns: The token, which is sent as `Authorization: Bearer …`.
+    /// - Throws: ``AccountError/signedOut`` if no user is signed in, or the server has ended the session. Otherwise the
+    ///   error of a failed refresh.
+    public func accessToken(replacing refused: String? = nil) async throws(AccountError) -> String {
+        let current = try await currentToken()
+        if let current, current != refused, !isExpiring(current) { return current }
+        return try await refreshed()
+    }
+
     private func needsRefresh() async throws(AccountError) -> Bool {
         guard let token = try await currentToken(), currentRefresh == nil else { return true }
         return isExpiring(token)

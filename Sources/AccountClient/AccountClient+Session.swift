@@ -1,20 +1,28 @@
 internal import Foundation
 
 extension AccountClient {
-    /// Whether a user is signed in.
-    public enum SessionState: Hashable, Sendable {
-        /// A user is signed in, as far as the app knows.
-        case signedIn
-        /// No user is signed in: show the sign-in.
-        case signedOut
-    }
-
     /// The present state and each later one, until the client ends. A reader that is slow gets the newest state. There
     /// is none before the token store can be read. With the app's own session, the state is that of the last call.
+    ///
+    /// ``sessionChanges`` also has the user, and the cause.
     public nonisolated var sessionStates: AsyncStream<SessionState> {
+        stream { .states($0) }
+    }
+
+    /// The present user and each later one, with the cause of each change, until the client ends.
+    ///
+    /// A reader that is slow gets the newest one. There is none before the token store can be read. With the app's own
+    /// session, it is that of the last call.
+    public nonisolated var sessionChanges: AsyncStream<SessionChange> {
+        stream { .changes($0) }
+    }
+
+    private nonisolated func stream<Element: Sendable>(
+        of observer: @escaping @Sendable (AsyncStream<Element>.Continuation) -> SessionObserver
+    ) -> AsyncStream<Element> {
         let id = UUID()
         return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let adding = Task { await self.add(continuation, as: id) }
+            let adding = Task { await self.add(observer(continuation), as: id) }
             continuation.onTermination = { [weak self] _ in
                 Task {
                     await adding.value
@@ -24,7 +32,7 @@ extension AccountClient {
         }
     }
 
-    private func add(_ observer: AsyncStream<SessionState>.Continuation, as id: UUID) async {
+    private func add(_ observer: SessionObserver, as id: UUID) async {
         do {
             _ = try await currentToken()
         } catch {
@@ -34,29 +42,6 @@ extension AccountClient {
     }
 
     private func removeObserver(_ id: UUID) { observers.remove(id) }
-}
-
-/// The readers of ``AccountClient/sessionStates``.
-struct SessionObservers {
-    private var observers: [UUID: AsyncStream<AccountClient.SessionState>.Continuation] = [:]
-    private var state: AccountClient.SessionState?
-
-    mutating func publish(_ state: AccountClient.SessionState) {
-        guard state != self.state else { return }
-        self.state = state
-        for observer in observers.values { observer.yield(state) }
-    }
-
-    mutating func add(_ observer: AsyncStream<AccountClient.SessionState>.Continuation, as id: UUID) {
-        observers[id] = observer
-        if let state { observer.yield(state) }
-    }
-
-    mutating func remove(_ id: UUID) { observers[id] = nil }
-
-    func finish() {
-        for observer in observers.values { observer.finish() }
-    }
 }
 
 /// The app's own session: returns its access token, a new one if asked, or nil if no user is signed in.
@@ -77,7 +62,7 @@ extension AccountClient {
         let isLate = call < latestOwnSessionAnswer
         if !isLate {
             latestOwnSessionAnswer = call
-            observers.publish(token == nil ? .signedOut : .signedIn)
+            observers.publish(Self.change(ofOwnSessionTo: token))
         }
         guard let token else { throw .signedOut }
         if let user = TokenPair.user(of: token), user != ownUser {
@@ -86,5 +71,10 @@ extension AccountClient {
             ownUser = user
         }
         return token
+    }
+
+    private static func change(ofOwnSessionTo token: String?) -> SessionChange {
+        guard let token else { return SessionChange(state: .signedOut, user: nil, cause: .ownSession) }
+        return SessionChange(state: .signedIn, user: TokenPair.currentUser(of: token), cause: .ownSession)
     }
 }

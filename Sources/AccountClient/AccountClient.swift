@@ -28,7 +28,7 @@ public actor AccountClient {
     /// The app's own session, or nil if this client keeps the tokens.
     let ownSession: OwnSession?
     var cache: TokenCache {
-        didSet { if let isSignedIn = cache.isSignedIn { observers.publish(isSignedIn ? .signedIn : .signedOut) } }
+        didSet { if let change = cache.change { observers.publish(change) } }
     }
     var observers = SessionObservers()
     /// The user of the own session's last token.
@@ -135,12 +135,43 @@ public actor AccountClient {
     /// - Throws: ``AccountError/sessionReplaced`` if a later sign-in or log-out was requested before this one
     ///   completed.
     public func signIn(googleAccessToken: String) async throws(AccountError) {
+        try await signIn(with: ["access_token": googleAccessToken], redacting: googleAccessToken)
+    }
+
+    /// Signs in with the ID token that the app got from Google's SDK, and stores the app's own tokens.
+    ///
+    /// The server verifies it by itself, and accepts each ID token once: sign in with Google again for another try. As
+    /// ``signIn(googleAccessToken:)`` it leaves the former user signed in until it has succeeded.
+    ///
+    ///     let nonce = AccountClient.makeNonce()
+    ///     let result = try await google.signIn(withPresenting: presenter, hint: nil, additionalScopes: nil, nonce: nonce)
+    ///     try await client.signIn(googleIDToken: result.user.idToken?.tokenString ?? "", nonce: nonce)
+    ///
+    /// - Parameters:
+    ///   - googleIDToken: `user.idToken.tokenString` of Google's SDK.
+    ///   - nonce: The nonce that the app gave to Google's SDK, or nil if it gave none. The server refuses a token with
+    ///     another one, such as a token that was stolen before.
+    /// - Throws: As ``signIn(googleAccessToken:)``.
+    public func signIn(googleIDToken: String, nonce: String? = nil) async throws(AccountError) {
+        var proof = ["id_token": googleIDToken]
+        if let nonce { proof["nonce"] = nonce }
+        try await signIn(with: proof, redacting: googleIDToken)
+    }
+
+    /// Returns a random nonce for one sign-in: 32 bytes of the system's secure generator, in letters for an address.
+    public static func makeNonce() -> String {
+        let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
+        return Data(bytes).base64EncodedString().replacingOccurrences(of: "+", with: "-")
+            .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
+    }
+
+    private func signIn(with proof: [String: String], redacting secret: String) async throws(AccountError) {
         guard ownSession == nil else { throw .ownSession }
         accountRequests += 1
         let request = accountRequests
         let tokens = try await issuedTokens(
-            by: try jsonRequest("POST", "api/auth/mobile/google", body: ["access_token": googleAccessToken]),
-            redacting: googleAccessToken
+            by: try jsonRequest("POST", "api/auth/mobile/google", body: proof),
+            redacting: secret
         )
         guard request == accountRequests else { throw .sessionReplaced }
         leaveAccount(with: .sessionReplaced)
@@ -148,7 +179,7 @@ public actor AccountClient {
             try cache.signIn(tokens.pair)
         } catch {
             // This failure is the one to report: if the tokens cannot be removed either, the cause is the same.
-            _ = cache.clear()
+            _ = cache.clear(because: .unsavedSignIn)
             throw error
         }
     }
@@ -172,7 +203,7 @@ public actor AccountClient {
             pair = nil
         }
         leaveAccount(with: .signedOut)
-        let failure = cache.clear()
+        let failure = cache.clear(because: .logout)
         var isConfirmed = false
         if let pair { isConfirmed = await Task { await self.endSession(of: pair) }.value }
         if let failure { throw failure }
@@ -196,7 +227,7 @@ public actor AccountClient {
         // A sign-in that was requested before the deletion is over. One that was requested since goes on.
         if request == accountRequests { accountRequests += 1 }
         leaveAccount(with: .signedOut)
-        if let failure = cache.clear() { throw failure }
+        if let failure = cache.clear(because: .accountDeletion) { throw failure }
     }
 
     /// Ends the refresh of the current account with an error, and drops the responses that are still missing.

@@ -26,15 +26,25 @@ struct TokenCache: CustomReflectable {
     }
 
     private let store: any TokenStore
-    private var cached: TokenPair?
+    private var cached: TokenPair? {
+        didSet { if cached != oldValue { user = cached?.user } }
+    }
+    /// The user of the pair in memory, which is read from it once.
+    private(set) var user: AccountClient.CurrentUser?
     private var isRead = false
     private var unsavedPair: Unsaved?
+    /// Why the pair in memory is what it is.
+    private var cause = AccountClient.SessionChange.Cause.start
 
     /// Why the pair in memory is not in the store, or nil if it is.
     var unsaved: AccountError? { unsavedPair?.failure }
 
-    /// Whether a user is signed in, or nil if the store could not be read yet.
-    var isSignedIn: Bool? { isRead ? cached != nil : nil }
+    /// Who is signed in, and why, or nil if the store could not be read yet.
+    var change: AccountClient.SessionChange? {
+        guard isRead else { return nil }
+        let state: AccountClient.SessionState = cached == nil ? .signedOut : .signedIn
+        return AccountClient.SessionChange(state: state, user: user, cause: cause)
+    }
 
     init(_ store: any TokenStore) {
         self.store = store
@@ -73,6 +83,7 @@ struct TokenCache: CustomReflectable {
         }
         cached = pair
         isRead = true
+        cause = .signIn
     }
 
     /// Removes a pair that the server refused, if it is still the stored one, and returns `false` if another one is
@@ -84,16 +95,22 @@ struct TokenCache: CustomReflectable {
             return false
         }
         // If the store does not remove the pair, it is refused again after the next start, and removed then.
-        _ = clear(onlyIf: refused.refreshToken)
+        _ = clear(onlyIf: refused.refreshToken, because: .sessionEnded)
         return true
     }
 
     /// Removes the pair from memory and from the store, and returns the store's error, if any.
-    mutating func clear() -> AccountError? { clear(onlyIf: nil) }
+    mutating func clear(because cause: AccountClient.SessionChange.Cause) -> AccountError? {
+        clear(onlyIf: nil, because: cause)
+    }
 
-    private mutating func clear(onlyIf refused: String?) -> AccountError? {
+    private mutating func clear(
+        onlyIf refused: String?,
+        because cause: AccountClient.SessionChange.Cause
+    ) -> AccountError? {
         cached = nil
         isRead = true
+        self.cause = cause
         unsavedPair = nil
         do {
             try exclusively(.remove) { store in
@@ -110,7 +127,9 @@ struct TokenCache: CustomReflectable {
     }
 
     private mutating func read() throws(AccountError) {
-        cached = try exclusively(.load) { try $0.pair() }
+        let stored = try exclusively(.load) { try $0.pair() }
+        if isRead, stored != cached { cause = .otherProcess }
+        cached = stored
         isRead = true
     }
 
@@ -121,7 +140,7 @@ struct TokenCache: CustomReflectable {
 
     private mutating func replace(sent: String, with pair: TokenPair) {
         do {
-            cached = try exclusively(.save) { (store) -> TokenPair? in
+            let stored = try exclusively(.save) { (store) -> TokenPair? in
                 // The successor is already stored after an incomplete save, or if another process got the same
                 // response.
                 guard let stored = try store.load(.refreshToken), stored == sent || stored == pair.refreshToken else {
@@ -130,8 +149,11 @@ struct TokenCache: CustomReflectable {
                 try store.save(pair)
                 return pair
             }
+            cause = stored == pair ? .refresh : .otherProcess
+            cached = stored
             unsavedPair = nil
         } catch {
+            cause = .refresh
             cached = pair
             unsavedPair = Unsaved(pair: pair, sent: sent, failure: error)
         }
@@ -199,6 +221,10 @@ extension TokenPair {
         let userID: String?
     }
 
+    private struct Address: Decodable {
+        let email: String?
+    }
+
     private struct Session: Decodable {
         let sid: String?
     }
@@ -226,6 +252,12 @@ extension TokenPair {
     /// Returns the user whom the token names, or nil if it cannot be read.
     static func user(of token: String) -> String? {
         claims(Subject.self, of: token).flatMap { $0.sub ?? $0.userID }
+    }
+
+    /// Returns the address that the token names, or nil if it names none.
+    static func email(of token: String) -> String? {
+        guard let email = claims(Address.self, of: token)?.email, !email.isEmpty else { return nil }
+        return email
     }
 
     private static func claims<Claims: Decodable>(_ type: Claims.Type, of token: String) -> Claims? {

@@ -8,7 +8,7 @@ public enum TokenKey: String, CaseIterable, Sendable {
     case refreshToken = "ce.refresh_token"
 }
 
-/// The place where the app stores its tokens: ``KeychainTokenStore`` on Apple systems, ``InMemoryTokenStore`` in tests.
+/// The place where the app stores its tokens: `KeychainTokenStore` on Apple systems, ``InMemoryTokenStore`` in tests.
 ///
 /// A store must guarantee:
 ///

@@ -22,6 +22,7 @@ let package = Package(
             name: "AccountClient",
             dependencies: ["Security"],
             path: "AccountClient",
+            resources: [.copy("PrivacyInfo.xcprivacy")],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]
         ),
         .executableTarget(
