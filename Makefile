@@ -4,6 +4,8 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 export SWIFT
+# Package.swift then has the worker, whether or not it finds the C libraries: a missing one is an error.
+export REFRESH_WORKER_PACKAGE := worker
 
 # The release build has its own folder: it links the Swift runtime statically, so its objects differ.
 RELEASE_FOLDER := .build/static

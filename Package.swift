@@ -1,8 +1,13 @@
 // swift-tools-version: 6.2
 // One idea per target; a target imports only those listed above it, and each C library has one importer
-// (docs/architecture.md). On Apple systems the package is the two libraries alone, for apps and for servers.
+// (docs/architecture.md). On Apple systems the package is the two libraries alone, for apps and for servers. So it is on
+// the Swift Package Index, and on Linux without the worker's C libraries.
 
 import PackageDescription
+
+#if canImport(Glibc)
+    import Glibc
+#endif
 
 /// Settings of every Swift target: imports stay in the file that makes them, and on Linux warnings are errors.
 ///
@@ -15,6 +20,9 @@ var common: [SwiftSetting] = [
 #if os(Linux)
     common.insert(.treatAllWarnings(as: .error), at: 0)
 #endif
+
+/// The products that build everywhere.
+let libraries = ["AccountClient", "WorkerTokens"]
 
 let package = Package(
     name: "refresh-worker",
@@ -36,6 +44,19 @@ let package = Package(
 )
 
 #if os(Linux)
+    /// `true` if the machine has a header of each C library. `make` does not ask: SwiftPM keeps the answer, also after the
+    /// libraries were installed.
+    let hasLibraries = [
+        "curl/curl.h", "gnutls/gnutls.h", "microhttpd.h", "nghttp2/nghttp2.h", "openssl/evp.h",
+        "postgresql/libpq-fe.h", "sqlite3.h",
+    ].allSatisfy { header in
+        ["/usr/include", "/usr/include/x86_64-linux-gnu", "/usr/include/aarch64-linux-gnu", "/usr/local/include"]
+            .contains { access("\($0)/\(header)", R_OK) == 0 }
+    }
+    let isForMake = Context.environment["REFRESH_WORKER_PACKAGE"] == "worker"
+    let isForIndex = Context.environment["SPI_BUILD"] != nil
+    let hasWorker = !isForIndex && (isForMake || hasLibraries)
+
     /// Settings of the targets that touch a C library or the system's C calls: each unsafe expression is spelled
     /// `unsafe`.
     let memorySafe: [SwiftSetting] = common + [.strictMemorySafety()]
@@ -264,4 +285,9 @@ let package = Package(
             swiftSettings: common
         ),
     ]
+
+    if !hasWorker {
+        package.products.removeAll { !libraries.contains($0.name) }
+        package.targets.removeAll { !libraries.contains($0.name) }
+    }
 #endif
