@@ -19,7 +19,7 @@ SOURCES := $(shell find -L Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build pages test sanitize sanitized sanitized-tests rest fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package release release-check release-programs tested install \
+.PHONY: run build pages test sanitize sanitized sanitized-tests rest fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package check-documentation release release-check release-programs tested install \
 	uninstall deb clean bench bench-check fleet help toolchain packages FORCE
 
 help: ## list the targets
@@ -109,7 +109,7 @@ rest: toolchain packages
 	+@$(CHECK) --jobs=1 faults-short
 	+@NEXT_WORKER=$(CURDIR)/.build/address/debug/refresh-worker ASAN_OPTIONS=detect_leaks=0 \
 		$(CHECK) --jobs=1 scenarios SCENARIOS='rolling_upgrade upgrade_on_one_machine'
-	+@$(CHECK) --jobs=1 release check-units check-alerts check-docs check-package bench-check
+	+@$(CHECK) --jobs=1 release check-units check-alerts check-docs check-package check-documentation bench-check
 
 format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks Examples
@@ -128,6 +128,9 @@ check-docs: ## check the links of the documents
 
 check-package: toolchain ## check the package that an app or a server adds, and Examples (about two minutes)
 	@scripts/check-package
+
+check-documentation: toolchain ## build the documentation of the libraries (about a minute)
+	@scripts/check-documentation
 
 release: $(BINARY) ## build the program for machines without Swift
 	@echo "release: $(BINARY) is ready"
