@@ -120,6 +120,11 @@ let package = Package(
             swiftSettings: memorySafe
         ),
         .target(
+            name: "OpenTelemetry",
+            dependencies: ["Base", "Crypto", "HTTPClient", "Telemetry"],
+            swiftSettings: common
+        ),
+        .target(
             name: "Scheduler",
             dependencies: ["Base", "Crypto", "GoogleOAuth", "HTTPClient", "Storage", "Telemetry"],
             swiftSettings: common
@@ -148,8 +153,8 @@ let package = Package(
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "Base", "CCommit", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Records", "Routes",
-                "Scheduler", "Status", "Storage", "Telemetry",
+                "Base", "CCommit", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "OpenTelemetry",
+                "Records", "Routes", "Scheduler", "Status", "Storage", "Telemetry",
             ],
             swiftSettings: memorySafe,
             // All addresses of functions are found at the start, and their table is read-only afterwards.
@@ -225,6 +230,11 @@ let package = Package(
             swiftSettings: common
         ),
         .testTarget(
+            name: "OpenTelemetryTests",
+            dependencies: ["Base", "HTTPClient", "OpenTelemetry", "Telemetry", "TestSupport"],
+            swiftSettings: common
+        ),
+        .testTarget(
             name: "HTTPServerTests",
             dependencies: ["Base", "Crypto", "HTTPClient", "HTTPServer", "TestSupport"],
             swiftSettings: common
@@ -270,8 +280,8 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Records", "RefreshWorker", "Routes",
-                "Scheduler", "Status", "Storage", "Telemetry", "TestSupport",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "OpenTelemetry", "Records",
+                "RefreshWorker", "Routes", "Scheduler", "Status", "Storage", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),

@@ -106,7 +106,7 @@ final class Exchange: Sendable {
             state.summary.address = clientAddress
             let body = state.body
             state.body = []
-            return ServerRequest(
+            let request = ServerRequest(
                 method: state.summary.method,
                 target: target,
                 headers: state.headers,
@@ -115,6 +115,8 @@ final class Exchange: Sendable {
                 clientAddress: clientAddress,
                 id: state.summary.id
             )
+            if let trace = request.traceContext { state.summary.traceID = trace.traceID.text }
+            return request
         }
     }
 

@@ -14,7 +14,17 @@ extension FuzzTarget {
         FuzzTarget(name: "proof_response", run: readProofResponse),
         FuzzTarget(name: "accounts", run: readAccountAnswers),
         FuzzTarget(name: "health", run: readHealth),
+        FuzzTarget(name: "traceparent", run: readTraceparent),
     ]
+
+    private static func readTraceparent(_ input: [UInt8]) {
+        let text = String(decoding: input, as: UTF8.self)
+        guard let context = TraceContext(traceparent: text) else { return }
+        let ids = "\(context.traceID.text)-\(context.spanID.text)"
+        require(text.dropFirst(3).hasPrefix(ids), "the ids are read as they were sent")
+        require(context.traceID.text.contains { $0 != "0" }, "a trace has an id")
+        require(context.spanID.text.contains { $0 != "0" }, "a span has an id")
+    }
 
     private static let sent = "1//0gSentRefreshToken-AbCdEfGhIjKlMnOpQrStUvWxYz"
     private static let statuses = [200, 400, 401, 403, 404, 408, 429, 500, 503, 301, 204]

@@ -24,6 +24,8 @@ struct ConfigurationProblemTests {
             (.clientID, "two words", "not a client id"),
             (.clientID, String(repeating: "x", count: 257), "up to 256"),
             (.tokenEndpoint, "http://example.com/token", "is not https"),
+            (.otlpEndpoint, "http://collector.example:4318", "is not https"),
+            (.otlpEndpoint, "https://collector.example/?key=hush", "the URL has a query"),
             (.appKeys, "http://example.com/keys", "is not https"),
             (.revocationEndpoint, "ftp://example.com", "is not https"),
             (.userinfoEndpoint, "example.com", "does not begin with https://"),

@@ -16,6 +16,26 @@ struct DiagnosticLogTests {
         #expect(capture.lines() == [#"2026-11-21T03:00:59Z notice grants scanned due=12 file="a b.db""#])
     }
 
+    @Test("shows the trace of a request in lines about it, and in no other line, which can be about the work of many")
+    func trace() {
+        let capture = DiagnosticCapture(time: time)
+        let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+        TraceContext.$current.withValue(TraceContext(traceparent: header)) {
+            capture.log.notice("a", ["request": "12", "grant": "34"])
+            capture.log.notice("b", ["session": "56"])
+            capture.log.notice("c", ["grant": "34"])
+        }
+        capture.log.notice("d", ["request": "12"])
+        let trace = "trace_id=4bf92f3577b34da6a3ce929d0e0e4736"
+        let begin = "2026-11-21T03:00:59Z notice"
+        #expect(
+            capture.lines() == [
+                "\(begin) a request=12 \(trace) grant=34", "\(begin) b session=56 \(trace)", "\(begin) c grant=34",
+                "\(begin) d request=12",
+            ]
+        )
+    }
+
     @Test(
         "leaves time and level to the journal if the journal reads the log",
         arguments: [(LogLevel.error, 3), (.warning, 4), (.notice, 5), (.info, 6), (.debug, 7)]

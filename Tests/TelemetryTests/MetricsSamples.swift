@@ -63,9 +63,10 @@ enum MetricsSamples {
             outcome: "served",
             of: mailer,
             audit: TokenVendingHandler.Audit(scopes: scopes, grant: grant, connection: work),
-            forced: true
+            forced: true,
+            trace: TraceContext(traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
         ),
-        .vend(outcome: "forbidden", of: mailer, audit: TokenVendingHandler.Audit(), forced: false),
+        .vend(outcome: "forbidden", of: mailer, audit: TokenVendingHandler.Audit(), forced: false, trace: nil),
         .lookup(outcome: "found", by: mailer, grant: grant), .lookup(outcome: "not_found", by: mailer, grant: nil),
         .manage(.disconnect, "allowed", mailer, grant, work),
         .manage(.list, "forbidden", mailer, nil, .default),

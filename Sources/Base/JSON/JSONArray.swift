@@ -10,6 +10,11 @@ package struct JSONArray: Sendable {
         output.append(jsonString: value)
     }
 
+    package mutating func element(_ value: Double) {
+        separate()
+        output.append(jsonNumber: value)
+    }
+
     package mutating func object(_ body: (inout JSONLine) throws -> Void) rethrows {
         separate()
         var nested = JSONLine()

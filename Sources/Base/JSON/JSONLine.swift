@@ -127,6 +127,11 @@ package struct JSONLine: Sendable {
         array(key) { array in for value in values { array.element(value) } }
     }
 
+    /// Writes an array of numbers.
+    package mutating func numbers(_ key: String, _ values: some Sequence<Double>) {
+        array(key) { array in for value in values { array.element(value) } }
+    }
+
     /// Writes an array of objects, to each of which `body` adds its fields.
     package mutating func objects<Element>(
         _ key: String,

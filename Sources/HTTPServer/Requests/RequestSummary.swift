@@ -5,6 +5,9 @@ package struct RequestSummary: Sendable {
     package internal(set) var id: String
     package internal(set) var method = "-"
 
+    /// The id of the trace that the caller named, or "-".
+    package internal(set) var traceID = "-"
+
     /// The pattern of the matched route, or "-".
     package internal(set) var route = "-"
 

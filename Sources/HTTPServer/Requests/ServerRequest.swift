@@ -1,4 +1,4 @@
-internal import Base
+package import Base
 
 /// One complete request, with its whole body.
 package struct ServerRequest: Sendable {
@@ -34,6 +34,13 @@ package struct ServerRequest: Sendable {
     /// Returns the first header with this name, whose case does not matter.
     package func header(_ name: String) -> String? {
         headers.first { $0.name.isSameHeaderName(as: name) }?.value
+    }
+
+    /// Where the request belongs in a trace of its caller. One header alone counts, in the form of the standard.
+    package var traceContext: TraceContext? {
+        let values = headers.values("traceparent")
+        guard let value = values.first, values.count == 1 else { return nil }
+        return TraceContext(traceparent: value)
     }
 
     /// `true` if the client declared how the body is delimited. Routes that need a body answer 411 otherwise

@@ -32,6 +32,8 @@ struct Configuration: Equatable, Sendable {
     /// The limit of requests per second for one client id.
     var maxRate: Double
     let summaryInterval: Duration
+    /// The collector of metrics and spans, if the worker's own setting names one.
+    let otlpEndpoint: Endpoint?
     let stopDeadline: Duration
     /// The time after its end at which a grant is forgotten, or `nil` if ended grants are kept.
     let forgetEndedAfter: Duration?
@@ -97,6 +99,7 @@ struct Configuration: Equatable, Sendable {
         logLevel = resolver.value(of: .logLevel, SettingValue.word)
         maxRate = resolver.value(of: .maxRate, SettingValue.rate)
         summaryInterval = resolver.seconds(.summaryInterval, in: 1...86_400)
+        otlpEndpoint = resolver.optional(.otlpEndpoint, SettingValue.baseEndpoint)
         stopDeadline = resolver.seconds(.stopDeadline, in: 1...3600)
         forgetEndedAfter = resolver.optional(.forgetEndedAfter) { text throws(InputError) in
             try SettingValue.days(text, in: 1...3650)

@@ -119,6 +119,13 @@ extension Setting {
         Setting(.summaryInterval, placeholder: "SECONDS", default: "60", change: .restart(\.summaryInterval)) {
             "The interval of summaries in the metrics log; 1 to 86400."
         },
+        Setting(.otlpEndpoint, placeholder: "URL", change: .restart(\.otlpEndpoint)) {
+            """
+            The OpenTelemetry collector that gets metrics and spans by OTLP over HTTP, such as http://127.0.0.1:4318: \
+            /v1/metrics and /v1/traces are added. Must be https, except on this machine. Or the variable \
+            OTEL_EXPORTER_OTLP_ENDPOINT. Without either nothing is sent.
+            """
+        },
         Setting(.stopDeadline, placeholder: "SECONDS", default: "20", change: .restart(\.stopDeadline)) {
             "The time in which a stopping worker can finish requests in flight; 1 to 3600."
         },

@@ -27,6 +27,7 @@ struct Setting: Sendable {
         case logLevel = "log-level"
         case maxRate = "max-rate"
         case summaryInterval = "summary-interval"
+        case otlpEndpoint = "otlp-endpoint"
         case stopDeadline = "stop-deadline"
         case forgetEndedAfter = "forget-ended-after"
         case runOnce = "run-once"

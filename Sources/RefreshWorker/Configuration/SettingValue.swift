@@ -35,6 +35,13 @@ enum SettingValue {
         }
     }
 
+    /// Parses a URL to which paths are added.
+    static func baseEndpoint(_ text: String) throws(InputError) -> Endpoint {
+        let endpoint = try endpoint(text)
+        guard !text.contains("?") else { throw InputError("\(DisplayedText(text)): the URL has a query (?)") }
+        return endpoint
+    }
+
     /// Parses one of a few words.
     static func word<Word: RawRepresentable & CaseIterable>(_ text: String) throws(InputError) -> Word
     where Word.RawValue == String {

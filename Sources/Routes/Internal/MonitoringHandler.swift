@@ -15,7 +15,7 @@ package struct MonitoringHandler: Sendable {
     let engine: RefreshEngine
     let counters: EventCounters
     let log: EngineLog
-    let metrics: MetricsLog
+    let metrics: MetricsSource
     private let phase: Shared<ServingPhase>
     let time: any TimeSource
     private let stalledLoops: @Sendable () -> [String]
@@ -32,7 +32,7 @@ package struct MonitoringHandler: Sendable {
         engine: RefreshEngine,
         counters: EventCounters,
         log: EngineLog,
-        metrics: MetricsLog,
+        metrics: MetricsSource,
         phase: Shared<ServingPhase>,
         time: any TimeSource,
         stalledLoops: @escaping @Sendable () -> [String],

@@ -4,56 +4,29 @@ import Telemetry
 /// Metrics in Prometheus' text format, version 0.0.4
 /// (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format).
 ///
-///     text.gauge("refresh_worker_store_up", value: 1, help: "1 if the database could be read.")
+///     PrometheusText(list.metrics).text
 ///     // # HELP refresh_worker_store_up 1 if the database could be read.
 ///     // # TYPE refresh_worker_store_up gauge
 ///     // refresh_worker_store_up 1
 struct PrometheusText: Sendable {
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    struct Sample: Sendable {
-        var labels: [String] = []
-        let value: Double
-    }
-
-    struct Metric: Sendable {
-        /// A counter only grows, and starts at 0 with the worker.
-        enum Kind: String, Sendable {
-            case counter
-            case gauge
-            case histogram
-        }
-
-        let name: String
-        let kind: Kind
-        var labels: [String] = []
-        let help: String
-    }
-
     private(set) var bytes: [UInt8] = []
-    private(set) var metrics: [Metric] = []
+
+    init(_ metrics: [Metric]) {
+        for metric in metrics {
+            switch metric.values {
+            case .samples(let samples): write(samples, of: metric)
+            case .durations(let durations): write(durations, of: metric)
+            }
+        }
+    }
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    mutating func counter(_ name: String, by labels: String..., samples: [Sample], help: String) {
-        write(samples, of: Metric(name: name, kind: .counter, labels: labels, help: help))
-    }
-
-    mutating func gauge(_ name: String, by labels: String..., samples: [Sample], help: String) {
-        write(samples, of: Metric(name: name, kind: .gauge, labels: labels, help: help))
-    }
-
-    /// Writes a gauge without labels, and omits it without a value.
-    mutating func gauge(_ name: String, value: Double?, help: String) {
-        var samples: [Sample] = []
-        if let value { samples.append(Sample(value: value)) }
-        gauge(name, samples: samples, help: help)
-    }
-
     /// Writes a histogram: the number of values up to each bound, their sum and their count.
-    mutating func histogram(_ name: String, of durations: DurationBuckets, help: String) {
-        let metric = Metric(name: name, kind: .histogram, help: help)
-        metrics.append(metric)
+    private mutating func write(_ durations: DurationBuckets, of metric: Metric) {
+        let name = metric.prometheusName
         writeHead(metric)
         var total = 0
         for (bound, count) in zip(DurationBuckets.bounds, durations.counts) {
@@ -66,19 +39,18 @@ struct PrometheusText: Sendable {
     }
 
     /// Writes one sample per set of label values, and omits a metric without samples.
-    private mutating func write(_ samples: [Sample], of metric: Metric) {
-        metrics.append(metric)
+    private mutating func write(_ samples: [Metric.Sample], of metric: Metric) {
         guard !samples.isEmpty else { return }
         writeHead(metric)
         for sample in samples {
-            writeLine(metric.name, labels: zip(metric.labels, sample.labels), value: sample.value)
+            writeLine(metric.prometheusName, labels: zip(metric.labels, sample.labels), value: sample.value)
         }
     }
 
     private mutating func writeHead(_ metric: Metric) {
-        append("# HELP \(metric.name) ")
+        append("# HELP \(metric.prometheusName) ")
         append(metric.help, escapingQuotes: false)
-        append("\n# TYPE \(metric.name) \(metric.kind.rawValue)\n")
+        append("\n# TYPE \(metric.prometheusName) \(metric.kind.prometheusType)\n")
     }
 
     private mutating func writeLine(_ name: String, labels: some Sequence<(String, String)>, value: Double) {

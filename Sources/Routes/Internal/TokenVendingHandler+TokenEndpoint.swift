@@ -27,7 +27,7 @@ extension TokenVendingHandler {
             return refusedStranger(request, since: start).oauthResponse
         }
         var grantType: TokenEndpointRequest.GrantType?
-        let result = await vend(to: service, forced: false, since: start) { audit in
+        let result = await vend(to: service, requestID: request.id, forced: false, since: start) { audit in
             let parsed = try TokenEndpointRequest(form, from: service)
             grantType = parsed.grantType
             return try await token(for: parsed, from: service, audit: &audit)

@@ -31,6 +31,7 @@ struct TokenVendingHandler: Sendable {
     func immediateToken(for request: ServerRequest, userID: String) -> ServerResponse? {
         let start = time.sinceBoot
         guard let service = service(of: request) else { return nil }
+        let span = beginSpan()
         var audit = Audit()
         do {
             let demands = try TokenVendingRequest(request.query)
@@ -41,7 +42,9 @@ struct TokenVendingHandler: Sendable {
             guard let token = try provider.storedToken(of: grant, minimumLife: demands.minimumLife) else {
                 return nil
             }
-            return response(to: deliver(token, to: service, audit: audit, forced: false, since: start))
+            let result = deliver(token, to: service, audit: audit, forced: false, since: start)
+            end(span, of: service, audit: audit, result: result)
+            return response(to: result)
         } catch {
             // Nothing is recorded yet: `token(for:userID:)` reaches the same refusal and records it.
             return nil
@@ -126,18 +129,39 @@ struct TokenVendingHandler: Sendable {
     ) async -> ServerResponse {
         let start = time.sinceBoot
         guard let service = service(of: request) else { return refusedStranger(request, since: start).response }
-        let result = await vend(to: service, forced: forced, since: start) { audit in try await body(service, &audit) }
+        let result = await vend(to: service, requestID: request.id, forced: forced, since: start) { audit in
+            try await body(service, &audit)
+        }
         return response(to: result)
     }
 
     /// Returns the token of `body` once the audit's line is recorded. A refusal is recorded too.
     func vend(
         to service: Service,
+        requestID: String,
         forced: Bool,
         since start: BootInstant,
         _ body: (inout Audit) async throws -> VendedToken
     ) async -> Result<VendedToken, ServiceError> {
+        let span = beginSpan()
         var audit = Audit()
+        var context = TraceContext.current
+        if let span { context = span.context }
+        let result = await TraceContext.$current.withValue(context) {
+            await vend(to: service, requestID: requestID, forced: forced, since: start, audit: &audit, body)
+        }
+        end(span, of: service, audit: audit, result: result)
+        return result
+    }
+
+    private func vend(
+        to service: Service,
+        requestID: String,
+        forced: Bool,
+        since start: BootInstant,
+        audit: inout Audit,
+        _ body: (inout Audit) async throws -> VendedToken
+    ) async -> Result<VendedToken, ServiceError> {
         do {
             let token = try await body(&audit)
             // The refresh might have narrowed the grant.
@@ -147,7 +171,10 @@ struct TokenVendingHandler: Sendable {
         } catch {
             let refusal = ServiceError(causedBy: error)
             if refusal == .storeUnavailable {
-                log.diagnostics.warning("a token could not be vended: the database failed", ["error": "\(error)"])
+                log.diagnostics.warning(
+                    "a token could not be vended: the database failed",
+                    ["request": requestID, "error": "\(error)"]
+                )
             }
             _ = record(refusal.code, of: service, audit: audit, forced: forced)
             return .failure(refused(refusal, by: service, since: start))
@@ -174,7 +201,7 @@ struct TokenVendingHandler: Sendable {
     func refusedStranger(_ request: ServerRequest, since start: BootInstant) -> ServiceError {
         log.diagnostics.info(
             "refused a request for a token: its credential is missing or unknown",
-            ["from": request.peerAddress]
+            ["from": request.peerAddress, "request": request.id]
         )
         return refused(.unauthorized, since: start)
     }
@@ -188,7 +215,9 @@ struct TokenVendingHandler: Sendable {
 
     /// Writes the audit's line, and returns `false` if the line might be lost.
     private func record(_ outcome: String, of service: Service, audit: Audit, forced: Bool) -> Bool {
-        log.metrics.record(.vend(outcome: outcome, of: service, audit: audit, forced: forced))
+        log.metrics.record(
+            .vend(outcome: outcome, of: service, audit: audit, forced: forced, trace: TraceContext.current)
+        )
     }
 
     /// Counts a refusal, and returns it.
@@ -212,7 +241,7 @@ struct TokenVendingHandler: Sendable {
 
 extension VendedToken {
     /// The outcome of vending the token, as the audit and the metrics have it.
-    fileprivate var vendingOutcome: String {
+    var vendingOutcome: String {
         if warning != nil { return "warning" }
         return isFresh ? "refreshed" : "served"
     }
@@ -224,7 +253,8 @@ extension MetricsEvent {
         outcome: String,
         of service: Service,
         audit: TokenVendingHandler.Audit,
-        forced: Bool
+        forced: Bool,
+        trace: TraceContext?
     ) -> MetricsEvent {
         MetricsEvent("vend") { line in
             line.text("service", service.name, "the service that asked, as in the services file")
@@ -250,6 +280,7 @@ extension MetricsEvent {
             line.flag("forced", forced, "it asked for another token than the one it had")
             line.text("grant", ifAny: audit.grant?.description, "the grant, if the request came that far")
             line.connection(audit.connection)
+            line.text("trace_id", ifAny: trace?.traceID.text, "the trace that the request belongs to")
         }
     }
 }

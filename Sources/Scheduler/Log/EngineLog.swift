@@ -15,6 +15,8 @@ package final class EngineLog: Sendable {
     package let metrics: MetricsLog
     package let diagnostics: DiagnosticLog
     package let counters: EventCounters
+    /// The spans for a collector, or `nil` if none gets them.
+    package let spans: SpanBuffer?
     let time: any TimeSource
     let alarms = Mutex<[AlarmKey: AlarmState]>([:])
 
@@ -26,10 +28,17 @@ package final class EngineLog: Sendable {
         var passed = 0
     }
 
-    package init(metrics: MetricsLog, diagnostics: DiagnosticLog, counters: EventCounters, time: any TimeSource) {
+    package init(
+        metrics: MetricsLog,
+        diagnostics: DiagnosticLog,
+        counters: EventCounters,
+        spans: SpanBuffer? = nil,
+        time: any TimeSource
+    ) {
         self.metrics = metrics
         self.diagnostics = diagnostics
         self.counters = counters
+        self.spans = spans
         self.time = time
     }
 

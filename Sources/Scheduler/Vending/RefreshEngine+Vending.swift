@@ -1,6 +1,7 @@
 import Base
 package import Crypto
 package import Storage
+import Telemetry
 
 /// Vending of tokens: a stored one at once, or a fresh one from a refresh that all callers share.
 extension RefreshEngine {
@@ -89,7 +90,10 @@ extension RefreshEngine {
 
     /// Refreshes the grant, or waits while another worker does.
     private func refresh(_ grant: Grant, for request: VendRequest) async throws -> RefreshForCaller {
-        switch await refreshForCaller(grant, until: request.end).value {
+        let span = log.spans?.begin("refresh", .client)
+        let completion = await refreshForCaller(grant, until: request.end).value
+        endSpan(span, of: grant, completion: completion)
+        switch completion {
         case .committed(let result, let stored):
             if case .unreadable(let error) = result.answer { throw VendingError.unreadable(error) }
             if let failed = stored.decision.grantThatFailed {
@@ -105,6 +109,16 @@ extension RefreshEngine {
         case .refused(let reason): return .failed(grant, reason: reason.rawValue)
         case .abandoned, .deferred: return .failed(grant, reason: VendReason.notSent.rawValue)
         }
+    }
+
+    /// Ends the span of a caller that waited for a refresh. Callers that share one each have a span.
+    private func endSpan(_ span: SpanBuffer.Open?, of grant: Grant, completion: RefreshCompletion) {
+        guard let span else { return }
+        let attributes = [
+            Span.Attribute("refresh_worker.grant", grant.id.description),
+            Span.Attribute("refresh_worker.outcome", completion.outcome),
+        ]
+        log.spans?.end(span, attributes: attributes, hasFailed: !completion.isRefreshed)
     }
 
     private func storedGrant(_ id: GrantID) async throws -> Grant {
@@ -204,6 +218,27 @@ extension RefreshDecision {
     fileprivate var grantThatFailed: Grant? {
         guard !isRefreshed, !isVoid, let grant, grant.state.isConnected else { return nil }
         return grant
+    }
+}
+
+extension RefreshCompletion {
+    fileprivate var isRefreshed: Bool {
+        switch self {
+        case .committed(_, let stored): stored.decision.isRefreshed
+        // The caller goes on with what the other worker does.
+        case .handledElsewhere: true
+        case .abandoned, .deferred, .refused: false
+        }
+    }
+
+    /// The outcome as spans have it.
+    fileprivate var outcome: String {
+        switch self {
+        case .committed(let result, let stored): stored.decision.isRefreshed ? "refreshed" : result.code
+        case .handledElsewhere: VendReason.claimedElsewhere.rawValue
+        case .abandoned, .deferred: VendReason.notSent.rawValue
+        case .refused(let reason): reason.rawValue
+        }
     }
 }
 

@@ -82,6 +82,12 @@ package final class EventCounters: Sendable {
         state.withLock { $0.lifetime.securityEvents[kind, default: 0] += 1 }
     }
 
+    /// Counts data points or spans that did not get to a collector.
+    package func recordDropped(_ count: Int, of signal: TelemetrySignal, because reason: TelemetryDrop.Reason) {
+        let drop = TelemetryDrop(signal: signal, reason: reason)
+        state.withLock { $0.lifetime.droppedTelemetry[drop, default: 0] += count }
+    }
+
     // MARK: Reading
 
     /// The counts since the start.

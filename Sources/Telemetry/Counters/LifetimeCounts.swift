@@ -30,6 +30,8 @@ package struct LifetimeCounts: Sendable {
     package internal(set) var notices: [String: Int] = [:]
     package internal(set) var securityEvents: [String: Int] = [:]
     package internal(set) var alarms: [AlarmKind: Int] = [:]
+    /// Data points and spans that did not get to a collector.
+    package internal(set) var droppedTelemetry: [TelemetryDrop: Int] = [:]
 
     package init() {}
 }

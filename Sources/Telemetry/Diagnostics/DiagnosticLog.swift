@@ -15,6 +15,8 @@ package final class DiagnosticLog: Sendable {
         var lost = 0
     }
 
+    /// Lines with these fields are about the request that the task answers.
+    private static let keysOfRequests = ["request", "session"]
     private static let writeTimeout: Int32 = 100
 
     private let state: Mutex<State>
@@ -87,7 +89,13 @@ package final class DiagnosticLog: Sendable {
             level: level,
             message: located(message.description)
         )
-        for (key, value) in fields() { line.add(key, located(value)) }
+        for (key, value) in fields() {
+            line.add(key, located(value))
+            // Not in other lines: tasks that work for many inherit the trace of one.
+            if Self.keysOfRequests.contains(key), let trace = TraceContext.current {
+                line.add("trace_id", trace.traceID.text)
+            }
+        }
         // One thread at a time, so that the space that `poll` reported is still free for this thread's line.
         state.withLock { state in
             if state.lost > 0, isWritable(within: 0) {

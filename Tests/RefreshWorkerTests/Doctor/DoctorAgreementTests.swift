@@ -116,6 +116,7 @@ struct DoctorAgreementTests {
         ),
         Case("a socket in no folder", [.listenInternal: "unix:/nowhere/at/all/socket"], starts: false),
         Case("notices", [.noticeURL: "http://127.0.0.1:9/", .noticeSecretFile: "ROOT/notices"], starts: true),
+        Case("a collector", [.otlpEndpoint: "http://127.0.0.1:9"], starts: true),
         Case("notices without a secret", [.noticeURL: "http://127.0.0.1:9/"], starts: false),
         Case(
             "notices with a short secret",

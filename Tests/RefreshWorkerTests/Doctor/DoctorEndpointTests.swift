@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import GoogleOAuth
+import HTTPClient
 import TestSupport
 import Testing
 
@@ -30,6 +31,36 @@ struct DoctorEndpointTests {
             #expect(checks.first?.text.contains("answers 401 invalid_client to a made-up client id") == true)
             #expect(checks.dropFirst().first?.name == "clock and endpoint")
         }
+    }
+
+    @Test("a collector that does not take telemetry is a warning, because tokens do not need it")
+    func collectorRefuses() async throws {
+        try await OperatorFixture.with { fixture in
+            let server = try RefusingServer(date: "Sun, 06 Nov 1994 08:49:37 GMT")
+            defer { server.stop() }
+            let url = "http://127.0.0.1:\(server.port)"
+            let names: [Setting.Name] = [.tokenEndpoint, .userinfoEndpoint, .tokeninfoEndpoint, .revocationEndpoint]
+            let flags = names.map { ($0, url + "/") } + [(.otlpEndpoint, url)]
+            let checks = await Doctor(context: try fixture.context(flags)).endpointChecks()
+            let collector = checks.filter { $0.name.contains("collector") }
+            #expect(collector.map(\.severity) == [.warning, .warning], "metrics and spans")
+            #expect(collector.first?.text.contains("/v1/metrics answers 401") == true)
+            #expect(collector.last?.text.contains("/v1/traces answers 401") == true)
+        }
+    }
+
+    @Test(
+        "a collector's answer to an empty request is judged",
+        arguments: [
+            (200, Check.Severity.ok, "as a collector does"), (202, .ok, "as a collector does"),
+            (302, .warning, "redirect"), (403, .warning, "does not accept"), (404, .warning, "path is wrong"),
+            (415, .warning, "JSON"), (503, .warning, "does not work now"),
+        ]
+    )
+    func collectorAnswers(status: Int, severity: Check.Severity, text: String) throws {
+        let check = Doctor.collector(try Endpoint("https://c.example/v1/metrics"), status: status)
+        #expect(check.severity == severity)
+        #expect(check.finding.contains(text))
     }
 
     @Test("an answer without a key that can be used is a fault")

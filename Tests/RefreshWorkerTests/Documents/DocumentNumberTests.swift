@@ -8,7 +8,7 @@ struct DocumentNumberTests {
     private static let all =
         DocumentedNumber.storage + DocumentedNumber.postgres + DocumentedNumber.status + DocumentedNumber.listeners
         + DocumentedNumber.sessions + DocumentedNumber.services + DocumentedNumber.notices + DocumentedNumber.logs
-        + DocumentedNumber.operation + DocumentedNumber.connections
+        + DocumentedNumber.operation + DocumentedNumber.connections + DocumentedNumber.openTelemetry
 
     @Test("are those that the pages name", arguments: all)
     func pages(number: DocumentedNumber) throws {

@@ -103,7 +103,7 @@ extension DocumentedNumber {
         )
         numbers.add(
             "docs/prometheus.md",
-            "each of the \(PrometheusReport.maximumClients) client ids with the most expired"
+            "each of the \(WorkerMetrics.maximumClients) client ids with the most expired"
         )
         return numbers
     }

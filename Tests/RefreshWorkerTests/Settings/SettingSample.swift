@@ -52,6 +52,7 @@ struct SettingSample: Sendable {
         case .logLevel: SettingSample("warning")
         case .maxRate: SettingSample("7", seen: "7.0")
         case .summaryInterval: SettingSample("7", seen: "7.0")
+        case .otlpEndpoint: SettingSample("https://collector.example/", seen: "https://collector.example/v1/metrics")
         case .stopDeadline: SettingSample("7", seen: "7.0")
         case .forgetEndedAfter: SettingSample("7", seen: "604800.0")
         case .runOnce: SettingSample("yes", seen: "true")

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Foundation
+import OpenTelemetry
 import Status
 import Storage
 import Synchronization
@@ -104,6 +105,8 @@ struct StartedWorker {
         case .maxRate:
             // The engine's, and the one of the status report.
             return ["\(await worker.engine.configuration.maxRate)", "\(configuration.maxRate)"]
+        case .otlpEndpoint:
+            return [worker.context.openTelemetrySettings.metricsEndpoint?.url ?? "none"]
         case .stopDeadline: return ["\(configuration.stopDeadline)"]
         case .forgetEndedAfter: return [configuration.forgetEndedAfter.map { "\($0)" } ?? "never"]
         case .runOnce: return ["\(configuration.runsOnce)"]

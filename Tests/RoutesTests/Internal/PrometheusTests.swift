@@ -10,9 +10,9 @@ import Testing
 
 @Suite("The metrics for Prometheus")
 struct PrometheusTests {
-    static func report(_ counts: LifetimeCounts = LifetimeCounts()) -> PrometheusReport {
+    static func report(_ counts: LifetimeCounts = LifetimeCounts()) -> WorkerMetrics {
         let now = ManualTime().now
-        return PrometheusReport(at: now, startedAt: now, counts: counts, droppedLines: 3, inFlight: 2)
+        return WorkerMetrics(at: now, startedAt: now, counts: counts, droppedLines: 3, inFlight: 2)
     }
 
     private static func client(_ id: String, _ breaker: Breaker.State? = nil, ceiling: Double) -> ClientStatus {
@@ -23,7 +23,7 @@ struct PrometheusTests {
     }
 
     /// A report in which every family has a sample.
-    static var full: PrometheusReport {
+    static var full: WorkerMetrics {
         let counters = EventCounters(time: ManualTime())
         counters.record([
             CountedRefresh(outcome: .retrying, lateness: .milliseconds(1_200), latency: .milliseconds(80))
@@ -37,6 +37,7 @@ struct PrometheusTests {
         counters.recordNotice(outcome: "delivered")
         counters.recordSecurityEvent(kind: "token-revoked")
         counters.recordAlarm(.clientFault)
+        counters.recordDropped(7, of: .traces, because: .overflow)
         var report = report(counters.lifetime)
         var snapshot = StatusSnapshot(at: report.at)
         snapshot.grants.byState = [.active: 5]
@@ -62,18 +63,21 @@ struct PrometheusTests {
         return report
     }
 
-    static func lines(_ report: PrometheusReport) -> [String] {
-        report.text.text.split(separator: "\n").map(String.init)
+    static func lines(_ report: WorkerMetrics) -> [String] {
+        PrometheusText(report.list.metrics).text.split(separator: "\n").map(String.init)
     }
 
     @Test("have help and type before their samples")
     func order() {
-        let text = Self.full.text
-        let lines = text.text.split(separator: "\n").map(String.init)
+        let metrics = Self.full.list.metrics
+        let lines = Self.lines(Self.full)
         let types = lines.filter { $0.hasPrefix("# TYPE ") }
-        #expect(types == text.metrics.map { "# TYPE \($0.name) \($0.kind.rawValue)" }, "each family has a sample")
+        #expect(
+            types == metrics.map { "# TYPE \($0.prometheusName) \($0.kind.prometheusType)" },
+            "each family has a sample"
+        )
         let helps = lines.filter { $0.hasPrefix("# HELP ") }
-        #expect(helps == text.metrics.map { "# HELP \($0.name) \($0.help)" })
+        #expect(helps == metrics.map { "# HELP \($0.prometheusName) \($0.help)" })
         var current = ""
         for line in lines {
             if line.hasPrefix("# HELP ") { current = String(line.split(separator: " ")[2]) }
@@ -102,6 +106,7 @@ struct PrometheusTests {
             #"refresh_worker_grants{state="active"} 5"#, #"refresh_worker_grants{state="disconnected"} 0"#,
             #"refresh_worker_alarms_total{kind="client_fault"} 1"#,
             #"refresh_worker_alarms_total{kind="store_failing"} 0"#,
+            #"refresh_worker_telemetry_dropped_total{signal="traces",reason="overflow"} 7"#,
             #"refresh_worker_concerns{kind="breaker_open",severity="now"} 1"#,
             #"refresh_worker_concerns{kind="breaker_open",severity="soon"} 1"#,
             #"refresh_worker_concerns{kind="grants_expired",severity="now"} 1"#, "refresh_worker_well 0",
@@ -186,9 +191,10 @@ struct PrometheusTests {
 struct PrometheusPageTests {
     @Test("has a row of each metric, as the code makes it")
     func isCurrent() throws {
-        let rows = PrometheusTests.full.text.metrics.map { metric in
+        let rows = PrometheusTests.full.list.metrics.map { metric in
             [
-                "`\(metric.name)`", metric.kind.rawValue, metric.labels.map { "`\($0)`" }.joined(separator: ", "),
+                "`\(metric.prometheusName)`", metric.kind.prometheusType,
+                metric.labels.map { "`\($0)`" }.joined(separator: ", "),
                 metric.help,
             ]
         }
@@ -196,5 +202,31 @@ struct PrometheusPageTests {
         let table = GeneratedPage.Table("Metrics", columns: columns, rows: rows)
         let page = try GeneratedPage("prometheus.md", writing: [table])
         #expect(page.tables.first == table, "run: make pages")
+    }
+}
+
+@Suite("The page of the metrics for OpenTelemetry")
+struct OpenTelemetryPageTests {
+    @Test("has a row of each metric, as the code makes it")
+    func isCurrent() throws {
+        let rows = PrometheusTests.full.list.metrics.map { metric in
+            [
+                "`\(metric.prometheusName)`", "`\(metric.name)`",
+                metric.unit.symbol.isEmpty ? "" : "`\(metric.unit.symbol)`", Self.type(of: metric),
+            ]
+        }
+        let table = GeneratedPage.Table("Names", columns: ["for Prometheus", "name", "unit", "type"], rows: rows)
+        let page = try GeneratedPage("opentelemetry.md", writing: [table])
+        #expect(page.tables.contains(table), "run: make pages")
+    }
+
+    /// The type as OTLP has it.
+    private static func type(of metric: Metric) -> String {
+        switch metric.kind {
+        case .counter: "sum, monotonic"
+        case .amount: "sum"
+        case .gauge: "gauge"
+        case .histogram: "histogram"
+        }
     }
 }

@@ -22,21 +22,29 @@ extension VendingFixture {
             let snapshot = try await observe(try await store.grantStatistics(at: time.now))
             return snapshot.with(process, at: snapshot.at)
         }
+        let status = LiveStatus(
+            from: source,
+            database: database,
+            engine: engine,
+            metrics: metrics,
+            diagnostics: log.diagnostics,
+            time: time
+        )
         return MonitoringHandler(
             name: "worker",
             version: "1.0",
-            status: LiveStatus(
-                from: source,
-                database: database,
-                engine: engine,
-                metrics: metrics,
-                diagnostics: log.diagnostics,
-                time: time
-            ),
+            status: status,
             engine: engine,
             counters: counters,
             log: log,
-            metrics: metrics,
+            metrics: MetricsSource(
+                version: "1.0",
+                status: status,
+                engine: engine,
+                counters: counters,
+                metricsLog: metrics,
+                time: time
+            ),
             phase: phase,
             time: time,
             stalledLoops: { stalled }

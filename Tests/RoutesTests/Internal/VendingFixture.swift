@@ -93,6 +93,7 @@ struct VendingFixture {
     let vault: TokenVault
     let engine: RefreshEngine
     let counters: EventCounters
+    let spans: SpanBuffer
     let phase = Shared(ServingPhase.starting)
     private let immediateGrants = ImmediateGrants()
     let metrics: MetricsLog
@@ -108,9 +109,10 @@ struct VendingFixture {
         let ring = try KeyRing(keys: [RingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         counters = EventCounters(time: time)
+        spans = SpanBuffer(counters: counters, time: time, random: SeededRandom(seed: 12))
         metrics = MetricsLog(sink: audit, worker: "worker", time: time)
         diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)
-        log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
+        log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, spans: spans, time: time)
         services = ServiceDirectory(try ServiceList(parsing: Self.services.utf8))
         engine = RefreshEngine(
             store: store,

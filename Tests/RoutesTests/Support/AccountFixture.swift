@@ -93,21 +93,29 @@ struct AccountFixture {
             log: log,
             googleDeadline: Self.googleDeadline
         )
+        let status = LiveStatus(
+            from: ObservedStatus { _ in .well },
+            database: DatabaseReadiness(store: store, time: time),
+            engine: engine,
+            metrics: metrics,
+            diagnostics: log.diagnostics,
+            time: time
+        )
         monitoring = MonitoringHandler(
             name: "worker",
             version: "1.0",
-            status: LiveStatus(
-                from: ObservedStatus { _ in .well },
-                database: DatabaseReadiness(store: store, time: time),
-                engine: engine,
-                metrics: metrics,
-                diagnostics: log.diagnostics,
-                time: time
-            ),
+            status: status,
             engine: engine,
             counters: counters,
             log: log,
-            metrics: metrics,
+            metrics: MetricsSource(
+                version: "1.0",
+                status: status,
+                engine: engine,
+                counters: counters,
+                metricsLog: metrics,
+                time: time
+            ),
             phase: Shared(.starting),
             time: time,
             stalledLoops: { [] }

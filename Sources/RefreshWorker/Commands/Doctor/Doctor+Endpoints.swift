@@ -8,12 +8,14 @@ extension Doctor {
     /// Long enough for a slow network, short enough for a person who waits.
     private static let deadline: Duration = .seconds(10)
 
-    private struct Probe: Sendable {
+    struct Probe: Sendable {
         let name: String
         let endpoint: Endpoint
         let request: HTTPRequest
         /// Says what a response means.
         let judge: @Sendable (HTTPResponse) -> Check
+        /// `false` if the worker refreshes and vends tokens without it.
+        var isVital = true
     }
 
     /// Asks all endpoints at once: the token endpoint with a made-up token, the others without content.
@@ -26,7 +28,7 @@ extension Doctor {
         } catch {
             return [.fault("the HTTP client cannot start: \(error)").named("network")]
         }
-        let probes = tokenProbes + otherProbes
+        let probes = tokenProbes + otherProbes + collectorProbes
         let checks = await withTaskGroup(of: (Int, [Check]).self) { group in
             for (index, probe) in probes.enumerated() {
                 group.addTask { (index, await send(probe, showsClock: index == 0, over: http)) }
@@ -47,7 +49,9 @@ extension Doctor {
             return [check, Self.skew(now: context.time.now, endpointTime: date).named("clock and endpoint")]
         } catch {
             let finding = "\(probe.endpoint): \(error.message)"
-            return [.fault(finding, advice: Self.remedy(for: error.kind)).ofEndpoint(probe.name)]
+            let advice = Self.remedy(for: error.kind)
+            let check = probe.isVital ? Check.fault(finding, advice: advice) : .warning(finding, advice: advice)
+            return [check.ofEndpoint(probe.name)]
         }
     }
 

@@ -51,7 +51,7 @@ struct Doctor: Sendable {
             let advice = "if the service has a user of its own, run: runuser -u USER -- refresh-worker doctor"
             add([.ok("root, who can read and write every file; \(advice)").named("user")])
         }
-        add(try await BlockingCallQueue.files.run { fileChecks() + servingChecks() })
+        add(try await BlockingCallQueue.files.run { fileChecks() + servingChecks() + openTelemetryChecks })
         add(try await databaseChecks())
         add(try await BlockingCallQueue.files.run { spillChecks() })
         add(try await clockChecks())

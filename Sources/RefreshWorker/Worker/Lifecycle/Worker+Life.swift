@@ -71,6 +71,7 @@ extension Worker {
     /// Stops everything that the start has opened, in reverse order, after the engine.
     func stop(_ loops: Task<Void, Never>) async {
         await context.time.wait(atMost: Self.timeToClose) {
+            async let lastTelemetry: Void = sendLastTelemetry()
             await listeners?.stop(within: .seconds(1))
             loops.cancel()
             // If the store fails, each of these would only wait for the same failure.
@@ -80,6 +81,7 @@ extension Worker {
                 await engine.recordClock()
                 await heartbeat.leave(at: context.time.now)
             }
+            await lastTelemetry
             await store.close()
         }
         http.shutDown()

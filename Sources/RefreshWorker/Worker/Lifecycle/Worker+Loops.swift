@@ -43,7 +43,8 @@ extension Worker {
             monitorHTTP, status.database.run, keepReserveRepeatedly, cleanUp, compareTally, summarise,
             { await listeners?.internalListener?.certificate?.checkRepeatedly() },
         ]
-        if listeners?.internalListener != nil { loops.append(status.run) }
+        if listeners?.internalListener != nil || exporters.metrics != nil { loops.append(status.run) }
+        loops += telemetryLoops
         if let server = store as? PostgresStore {
             // Changes by other workers' apps. The scan would find them too, but later.
             loops.append { for await _ in server.changes() { await engine.storeChanged() } }

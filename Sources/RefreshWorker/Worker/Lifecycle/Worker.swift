@@ -1,5 +1,6 @@
 import Base
 import HTTPClient
+import OpenTelemetry
 import Scheduler
 import Status
 import Storage
@@ -26,6 +27,10 @@ struct Worker: Sendable {
     /// Delivers notices to the backend, or is `nil` if they are not configured.
     let notices: NoticeDispatcher?
     let status: LiveStatus
+    /// Collects the metrics for Prometheus and for a collector.
+    let currentMetrics: MetricsSource
+    /// What sends metrics and spans to a collector, if one is configured.
+    let exporters: TelemetryExporters
     let loopHeartbeats: LoopHeartbeats
     let notifier: SystemdNotifier
     /// `nil` in a pass, and in a daemon until they are opened.
@@ -46,7 +51,14 @@ struct Worker: Sendable {
         writer = try context.openMetricsWriter()
         metrics = MetricsLog(sink: writer, worker: context.workerName, time: context.time)
         counters = EventCounters(time: context.time)
-        log = EngineLog(metrics: metrics, diagnostics: context.diagnostics, counters: counters, time: context.time)
+        exporters = try context.openTelemetryExporters(counters: counters)
+        log = EngineLog(
+            metrics: metrics,
+            diagnostics: context.diagnostics,
+            counters: counters,
+            spans: exporters.traces?.spans,
+            time: context.time
+        )
         log.sample(oneOf: context.configuration.logSample)
         spill = context.openSpill(of: try await store.databaseID(from: context.random), vault: vault)
         let clientSecrets = try ClientSecretFile.read(for: context.configuration)
@@ -77,6 +89,14 @@ struct Worker: Sendable {
             engine: engine,
             metrics: metrics,
             diagnostics: context.diagnostics,
+            time: context.time
+        )
+        currentMetrics = MetricsSource(
+            version: Version.withCommit,
+            status: status,
+            engine: engine,
+            counters: counters,
+            metricsLog: metrics,
             time: context.time
         )
         loopHeartbeats = LoopHeartbeats(time: context.time)

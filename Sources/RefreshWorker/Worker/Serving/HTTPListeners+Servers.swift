@@ -96,13 +96,17 @@ extension HTTPListeners {
                         [
                             "id": summary.id, "method": summary.method, "route": summary.route,
                             "status": "\(summary.status)", "milliseconds": "\(summary.duration.wholeMilliseconds)",
-                            "bytes": "\(summary.bytes)", "address": summary.address,
+                            "bytes": "\(summary.bytes)", "address": summary.address, "trace_id": summary.traceID,
                         ]
                     )
                 },
-                immediateHandler: { router.immediateReply($0) },
+                immediateHandler: { request in
+                    TraceContext.$current.withValue(request.traceContext) { router.immediateReply(request) }
+                },
                 refusalHandler: refusalHandler,
-                handler: { await router.answer($0) }
+                handler: { request in
+                    await TraceContext.$current.withValue(request.traceContext) { await router.answer(request) }
+                }
             )
         } catch {
             throw CommandError(cannotListen: error)

@@ -1,13 +1,13 @@
-import Base
-import Scheduler
-import Status
-import Storage
-import Telemetry
+internal import Base
+internal import Scheduler
+internal import Storage
+internal import Telemetry
 
-/// The content of one response to Prometheus.
+/// The worker's metrics at one instant, for Prometheus and for OpenTelemetry.
 ///
-/// Each metric is named once, with its help text. `make pages` writes the table of docs/prometheus.md from it.
-struct PrometheusReport {
+/// Each metric is named once, with its unit and help text. `make pages` writes the tables of docs/prometheus.md and
+/// docs/opentelemetry.md from it.
+struct WorkerMetrics {
     /// The greatest number of client ids with samples of their own: each sample costs Prometheus memory for ever.
     static let maximumClients = 50
 
@@ -34,53 +34,60 @@ struct PrometheusReport {
     /// `nil` if the internal listener does not use TLS.
     var certificateExpiresAt: Timestamp?
 
-    var text: PrometheusText {
-        var text = PrometheusText()
-        text.gauge(
-            "refresh_worker_build_info",
+    var list: MetricList {
+        var list = MetricList()
+        list.gauge(
+            "refresh_worker.build_info",
             by: "version",
-            samples: [PrometheusText.Sample(labels: [version], value: 1)],
+            samples: [Metric.Sample(labels: [version], value: 1)],
             help: "Always 1; the label is the version of the program."
         )
-        writeCounters(into: &text)
-        writeVerdict(into: &text)
-        if let grants { write(grants, into: &text) }
-        text.gauge(
-            "refresh_worker_refreshes_in_flight",
-            value: Double(inFlight),
-            help: "Refreshes begun whose result is not stored yet."
+        writeCounters(into: &list)
+        writeVerdict(into: &list)
+        if let grants { write(grants, into: &list) }
+        list.add(
+            Metric(
+                name: "refresh_worker.refreshes_in_flight",
+                unit: .count(of: "refresh"),
+                kind: .amount,
+                help: "Refreshes begun whose result is not stored yet.",
+                values: .samples([Metric.Sample(value: Double(inFlight))])
+            )
         )
-        writeClients(into: &text)
-        text.histogram(
-            "refresh_worker_commit_duration_seconds",
+        writeClients(into: &list)
+        list.histogram(
+            "refresh_worker.commit.duration",
             of: commits,
             help: "Time that the database took to store a batch of results."
         )
-        writeNotices(into: &text)
-        text.gauge(
-            "refresh_worker_store_up",
+        writeNotices(into: &list)
+        list.gauge(
+            "refresh_worker.store.up",
             value: isStoreRead ? 1 : 0,
             help: "1 if the database could be read for this answer."
         )
-        text.gauge(
-            "refresh_worker_internal_certificate_expiry_timestamp_seconds",
+        list.gauge(
+            "refresh_worker.internal_certificate.expiry_timestamp",
+            in: .seconds,
             value: certificateExpiresAt.map { Double($0.milliseconds) / 1000 },
             help:
                 "Time at which the internal listener's certificate expires, in seconds since 1970; left out without TLS."
         )
-        writeProcess(into: &text)
-        return text
+        writeProcess(into: &list)
+        return list
     }
 
-    private func writeNotices(into text: inout PrometheusText) {
-        text.gauge(
-            "refresh_worker_notices_waiting",
+    private func writeNotices(into list: inout MetricList) {
+        list.gauge(
+            "refresh_worker.notices_waiting",
+            in: .count(of: "user"),
             value: notices.map { Double($0.count) },
             help:
                 "Users whose notices wait for delivery, at most \(PendingNotices.limit); left out without a backend to notify."
         )
-        text.gauge(
-            "refresh_worker_oldest_notice_seconds",
+        list.gauge(
+            "refresh_worker.oldest_notice",
+            in: .seconds,
             value: ageOfOldestNotice?.inSeconds,
             help: "Time for which the oldest notice waits, 0 if none does."
         )
@@ -92,169 +99,215 @@ struct PrometheusReport {
         return max(.zero, at - oldest)
     }
 
-    private func writeProcess(into text: inout PrometheusText) {
+    private func writeProcess(into list: inout MetricList) {
         let usage = ProcessUsage.current
-        text.gauge(
-            "process_start_time_seconds",
+        list.gauge(
+            "process.start_time",
+            in: .seconds,
             value: Double(startedAt.milliseconds) / 1000,
             help: "Time at which the worker started, in seconds since 1970."
         )
-        text.counter(
-            "process_cpu_seconds_total",
-            samples: [PrometheusText.Sample(value: usage.cpuTime.inSeconds)],
-            help: "Time that the process has spent on processors."
+        // The names of OpenTelemetry's conventions for processes
+        // (https://opentelemetry.io/docs/specs/semconv/system/process-metrics).
+        list.add(
+            Metric(
+                name: "process.cpu.time",
+                usualPrometheusName: "process_cpu_seconds_total",
+                unit: .seconds,
+                kind: .counter,
+                help: "Time that the process has spent on processors.",
+                values: .samples([Metric.Sample(value: usage.cpuTime.inSeconds)])
+            )
         )
-        text.gauge(
-            "process_resident_memory_bytes",
-            value: usage.residentBytes.map { Double($0) },
-            help: "Resident memory of the process."
+        list.add(
+            Metric(
+                name: "process.memory.usage",
+                usualPrometheusName: "process_resident_memory_bytes",
+                unit: .bytes,
+                kind: .amount,
+                help: "Resident memory of the process.",
+                values: .samples(Self.samples(usage.residentBytes))
+            )
         )
-        text.gauge(
-            "process_open_fds",
-            value: usage.openDescriptors.map { Double($0) },
-            help: "File descriptors that are open."
+        list.add(
+            Metric(
+                name: "process.unix.file_descriptor.count",
+                usualPrometheusName: "process_open_fds",
+                unit: .count(of: "file_descriptor"),
+                kind: .amount,
+                help: "File descriptors that are open.",
+                values: .samples(Self.samples(usage.openDescriptors))
+            )
         )
     }
 
-    private func writeCounters(into text: inout PrometheusText) {
+    private func writeCounters(into list: inout MetricList) {
         // Every outcome is present from the start, so that a rate can be computed from its first occurrence.
-        text.counter(
-            "refresh_worker_refreshes_total",
+        list.counter(
+            "refresh_worker.refreshes",
+            in: .count(of: "refresh"),
             by: "outcome",
             samples: RefreshOutcome.allCases.map { outcome in
-                PrometheusText.Sample(label: outcome.rawValue, count: counts.refreshes[outcome, default: 0])
+                Metric.Sample(label: outcome.rawValue, count: counts.refreshes[outcome, default: 0])
             },
             help: "Tries to refresh a grant."
         )
-        text.histogram(
-            "refresh_worker_refresh_duration_seconds",
+        list.histogram(
+            "refresh_worker.refresh.duration",
             of: counts.refreshDuration,
             help: "Time from sending a refresh to the end of its answer."
         )
-        text.counter(
-            "refresh_worker_vends_total",
+        list.counter(
+            "refresh_worker.vends",
+            in: .count(of: "request"),
             by: "outcome",
             samples: Self.samples(counts.vends),
             help: "Requests for an access token by services, with the outcome of the audit."
         )
-        text.histogram(
-            "refresh_worker_vend_duration_seconds",
+        list.histogram(
+            "refresh_worker.vend.duration",
             of: counts.vendDuration,
             help: "Time from a request for an access token to its answer, with its wait for a refresh."
         )
-        text.counter(
-            "refresh_worker_http_requests_total",
+        list.counter(
+            "refresh_worker.http.requests",
+            in: .count(of: "request"),
             by: "route",
             "status",
             samples: counts.requests.sorted { $0.key < $1.key }.map { request, count in
-                PrometheusText.Sample(labels: [request.route, request.statusClass], value: Double(count))
+                Metric.Sample(labels: [request.route, request.statusClass], value: Double(count))
             },
             help: "Requests answered, with the class of the status."
         )
-        text.counter(
-            "refresh_worker_notices_total",
+        list.counter(
+            "refresh_worker.notices",
+            in: .count(of: "notice"),
             by: "outcome",
             samples: Self.samples(counts.notices),
             help: "Tries to deliver a notice to the backend."
         )
-        text.counter(
-            "refresh_worker_security_events_total",
+        list.counter(
+            "refresh_worker.security_events",
+            in: .count(of: "event"),
             by: "type",
             samples: Self.samples(counts.securityEvents),
             help: "Security events received from Google."
         )
-        text.counter(
-            "refresh_worker_dropped_lines_total",
-            samples: [PrometheusText.Sample(value: Double(droppedLines))],
+        list.counter(
+            "refresh_worker.dropped_lines",
+            in: .count(of: "line"),
+            samples: [Metric.Sample(value: Double(droppedLines))],
             help: "Lines of the metrics log that were lost."
         )
         // Every kind is present from the start, so that an alerting rule finds a series.
-        text.counter(
-            "refresh_worker_alarms_total",
+        list.counter(
+            "refresh_worker.alarms",
+            in: .count(of: "alarm"),
             by: "kind",
             samples: AlarmKind.allCases.map { kind in
-                PrometheusText.Sample(label: kind.rawValue, count: counts.alarms[kind, default: 0])
+                Metric.Sample(label: kind.rawValue, count: counts.alarms[kind, default: 0])
             },
             help: "Alarms raised, as the metrics log has them."
         )
+        list.counter(
+            "refresh_worker.telemetry.dropped",
+            in: .count(of: "item"),
+            by: "signal",
+            "reason",
+            samples: counts.droppedTelemetry.sorted { $0.key < $1.key }.map { drop, count in
+                Metric.Sample(labels: [drop.signal.rawValue, drop.reason.rawValue], value: Double(count))
+            },
+            help: """
+                Data points (`signal` is `metrics`) and spans (`traces`) that did not get to the collector of \
+                OpenTelemetry: `overflow`, `refused` or `failed`.
+                """
+        )
     }
 
-    private func writeVerdict(into text: inout PrometheusText) {
+    private func writeVerdict(into list: inout MetricList) {
         let byKind = Dictionary(grouping: findings ?? []) { [$0.kind, $0.severity.rawValue] }
-        text.gauge(
-            "refresh_worker_concerns",
+        list.gauge(
+            "refresh_worker.concerns",
+            in: .count(of: "concern"),
             by: "kind",
             "severity",
             samples: byKind.sorted { $0.key[0] < $1.key[0] }.map { labels, findings in
-                PrometheusText.Sample(labels: labels, value: Double(findings.count))
+                Metric.Sample(labels: labels, value: Double(findings.count))
             },
             help: """
                 Concerns of the verdict, alarms among them: `kind` is a section of the runbook, `severity` is `now`, `soon` \
                 or `tomorrow`.
                 """
         )
-        text.gauge(
-            "refresh_worker_well",
+        list.gauge(
+            "refresh_worker.well",
             value: findings.map { $0.isEmpty ? 1 : 0 },
             help: "1 if the verdict is ok, 0 if there is a concern; left out before the first verdict."
         )
     }
 
-    private func writeClients(into text: inout PrometheusText) {
-        text.gauge(
-            "refresh_worker_breaker_state",
+    private func writeClients(into list: inout MetricList) {
+        list.gauge(
+            "refresh_worker.breaker.state",
             by: "client",
             "state",
             samples: clients.flatMap { client in
                 ["closed", "open", "probing"].map { state in
-                    PrometheusText.Sample(labels: [client.id, state], value: state == client.breaker.name ? 1 : 0)
+                    Metric.Sample(labels: [client.id, state], value: state == client.breaker.name ? 1 : 0)
                 }
             },
             help: "1 for the state of the client's breaker, 0 for the others."
         )
-        text.gauge(
-            "refresh_worker_pacer_ceiling_per_second",
+        list.gauge(
+            "refresh_worker.pacer.ceiling",
+            in: .perSecond(of: "refresh"),
             by: "client",
-            samples: clients.map { PrometheusText.Sample(labels: [$0.id], value: $0.ceiling) },
+            samples: clients.map { Metric.Sample(labels: [$0.id], value: $0.ceiling) },
             help: "Refreshes a second that are allowed for the client now."
         )
     }
 
-    private func write(_ grants: GrantStatistics, into text: inout PrometheusText) {
-        text.gauge(
-            "refresh_worker_grants",
+    private func write(_ grants: GrantStatistics, into list: inout MetricList) {
+        list.gauge(
+            "refresh_worker.grants",
+            in: .count(of: "grant"),
             by: "state",
             samples: GrantState.allCases.map { state in
-                PrometheusText.Sample(label: state.rawValue, count: grants.byState[state, default: 0])
+                Metric.Sample(label: state.rawValue, count: grants.byState[state, default: 0])
             },
             help: "Grants stored."
         )
-        text.gauge(
-            "refresh_worker_grants_due",
+        list.gauge(
+            "refresh_worker.grants_due",
+            in: .count(of: "grant"),
             value: Double(waiting + grants.due),
             help: "Grants that are due or soon will be, as far as the worker looks ahead."
         )
-        text.gauge(
-            "refresh_worker_grants_overdue",
+        list.gauge(
+            "refresh_worker.grants_overdue",
+            in: .count(of: "grant"),
             value: Double(grants.due),
             help: "Grants whose due time has passed."
         )
-        text.gauge(
-            "refresh_worker_oldest_overdue_seconds",
+        list.gauge(
+            "refresh_worker.oldest_overdue",
+            in: .seconds,
             value: (grants.lateness(at: at) ?? .zero).inSeconds,
             help: "Time by which the most overdue grant is overdue, 0 if none is."
         )
         let expired = expired(grants)
-        text.gauge(
-            "refresh_worker_grants_expired",
+        list.gauge(
+            "refresh_worker.grants_expired",
+            in: .count(of: "grant"),
             by: "client",
-            samples: expired.map { PrometheusText.Sample(label: $0.client, count: $0.count) },
+            samples: expired.map { Metric.Sample(label: $0.client, count: $0.count) },
             help: "Connected grants without a valid access token; above 4096 an estimate."
         )
-        text.gauge(
-            "refresh_worker_oldest_expired_seconds",
+        list.gauge(
+            "refresh_worker.oldest_expired",
+            in: .seconds,
             by: "client",
-            samples: expired.map { PrometheusText.Sample(labels: [$0.client], value: $0.oldest.inSeconds) },
+            samples: expired.map { Metric.Sample(labels: [$0.client], value: $0.oldest.inSeconds) },
             help: "Longest time of a connected grant without a valid access token."
         )
     }
@@ -290,12 +343,18 @@ struct PrometheusReport {
         return ExpiredGrants(client: id, count: expired.count, oldest: max(.zero, at - expired.oldest))
     }
 
-    private static func samples(_ counts: [String: Int]) -> [PrometheusText.Sample] {
-        counts.sorted { $0.key < $1.key }.map { PrometheusText.Sample(label: $0.key, count: $0.value) }
+    /// Returns the sample of a metric without labels, or none without a value.
+    private static func samples(_ value: Int?) -> [Metric.Sample] {
+        guard let value else { return [] }
+        return [Metric.Sample(value: Double(value))]
+    }
+
+    private static func samples(_ counts: [String: Int]) -> [Metric.Sample] {
+        counts.sorted { $0.key < $1.key }.map { Metric.Sample(label: $0.key, count: $0.value) }
     }
 }
 
-extension PrometheusText.Sample {
+extension Metric.Sample {
     fileprivate init(label: String, count: Int) {
         self.init(labels: [label], value: Double(count))
     }

@@ -1,0 +1,18 @@
+/// A header of each request to a collector, such as one with an API key. It is never printed.
+package struct CollectorHeader: Equatable, Sendable {
+    package let name: String
+    package let value: String
+
+    package init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+extension CollectorHeader: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "<header \(name)>" }
+
+    package var debugDescription: String { description }
+
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
