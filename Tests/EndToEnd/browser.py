@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import subprocess
 
 from harness import Skipped
 
@@ -46,6 +47,17 @@ def tab(browser, scheme="light", size=WIDE, may_complain=False, **options):
         assert may_complain or page.complaints == [], "the console is empty"
     finally:
         context.close()
+
+
+def take_picture(page, path, height=None):
+    """Writes a picture of the page, or of its upper part. If pngquant is installed, it is a third as large."""
+    whole = page.evaluate("document.documentElement.scrollHeight")
+    shown = min(height or whole, whole)
+    page.screenshot(path=path, full_page=True, clip={**page.viewport_size, "x": 0, "y": 0, "height": shown})
+    if quantizer := shutil.which("pngquant"):
+        # Text keeps its smooth edges with 64 colours.
+        options = ["--force", "--strip", "--nofs", "--speed=1", "--output", path]
+        subprocess.run([quantizer, *options, "64", path], check=True, timeout=60)
 
 
 def expect_accessible(page):

@@ -13,9 +13,9 @@ struct GrantPageRequest: Sendable {
     private static let foreignPage = ServiceError.invalidRequest("after must be the next of another page")
 
     let filter: GrantFilter
-    private let limit: Int
+    let limit: Int
     /// The `next` of the page before.
-    private let after: String?
+    let after: String?
 
     init(_ query: [ServerRequest.Field]) throws(ServiceError) {
         try query.checkNames(Self.names)

@@ -55,13 +55,16 @@ extension InternalRoutes {
         }
     }
 
-    /// The form sends a body, because an address would have the user's id or e-mail address, and proxies log addresses.
+    /// The form sends a body, because an address would have the user's id or e-mail address, and proxies and browsers
+    /// keep addresses. The answer links to an address with the id of a grant instead.
     private func user(for request: ServerRequest) async -> ServerResponse {
         guard let lookup, let administration else { return ServiceError.noOperators.pageResponse }
         do throws(ServiceError) {
             try Self.refuseOtherSites(request)
             guard request.method == "POST", request.form.contains(where: { $0.name == "change" }) else {
-                return await monitoring.page(showing: try await lookup.user(request))
+                let fields = request.method == "POST" ? request.form : request.query
+                let entered = fields.first { $0.name == "user" }?.value
+                return await monitoring.page(showing: try await lookup.user(request), lookedUp: entered)
             }
             // Browsers say so if another site makes the request, for which they add the credential too.
             if let site = request.header("sec-fetch-site"), site != "same-origin" { throw ServiceError.foreignForm }

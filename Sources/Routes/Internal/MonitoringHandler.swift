@@ -112,11 +112,13 @@ package struct MonitoringHandler: Sendable {
         }
     }
 
-    /// Returns the status page, with the answer to an operator who looked up a user.
-    func page(showing lookup: StatusPage.Lookup? = nil) async -> ServerResponse {
-        ServerResponse(
+    /// Returns the status page, with the answer to an operator who looked up a user by a text.
+    func page(showing lookup: StatusPage.Lookup? = nil, lookedUp text: String? = nil) async -> ServerResponse {
+        var page = await statusPage(showing: lookup)
+        page.lookedUp = text
+        return ServerResponse(
             headers: [("Content-Type", "text/html; charset=utf-8")] + Self.pageHeaders,
-            body: Array(await statusPage(showing: lookup).html.utf8)
+            body: Array(page.html.utf8)
         )
     }
 

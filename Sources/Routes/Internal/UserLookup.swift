@@ -42,16 +42,45 @@ struct UserLookup: Sendable {
         try await answer(request) { service in
             let credential = try Self.credential(of: request)
             let fields = request.method == "POST" ? request.form : request.query
-            try fields.checkNames(["user", "grant"])
+            try fields.checkNames(["user", "grant", "connections-of"])
+            if let id = fields.only("connections-of"), fields.count == 1 {
+                return try await connections(besideGrant: id, for: service, presenting: credential)
+            }
             if let id = fields.only("grant"), fields.count == 1 {
                 let grant = try await grant(named: id, visibleTo: service)
                 return try await found(grant, named: id, for: service, presenting: credential)
             }
             let named = try namedUser(in: userText(in: fields))
             let grants = try await grants(of: named, visibleTo: service)
-            if grants.count > 1 { return Found(outcome: "listed", result: .list(grants, filter: nil, next: nil)) }
-            return try await found(grants.first, named: named.userID, for: service, presenting: credential)
+            return try await found(grants, named: named.userID, for: service, presenting: credential)
         }
+    }
+
+    /// Returns what the look-up of a grant's user finds, for a link that does not contain the user's name.
+    private func connections(
+        besideGrant id: String,
+        for service: Service,
+        presenting credential: Secret
+    ) async throws -> Found<StatusPage.Lookup> {
+        guard let grant = try await grant(named: id, visibleTo: service) else {
+            return Found(outcome: "not_found", result: .unknownUser(id))
+        }
+        let grants = try await store.grants(ofUser: grant.userID).filter { service.covers($0.connection) }
+        return try await found(grants, named: grant.userID, for: service, presenting: credential)
+    }
+
+    /// Shows the only grant, or lists several.
+    private func found(
+        _ grants: [Grant],
+        named text: String,
+        for service: Service,
+        presenting credential: Secret
+    ) async throws -> Found<StatusPage.Lookup> {
+        guard grants.count > 1 else {
+            return try await found(grants.first, named: text, for: service, presenting: credential)
+        }
+        let sorted = grants.sorted { $0.since < $1.since }
+        return Found(outcome: "listed", result: .list(sorted, filter: nil, next: nil, count: sorted.count))
     }
 
     private func grant(named text: String, visibleTo service: Service) async throws -> Grant? {
@@ -113,8 +142,14 @@ struct UserLookup: Sendable {
             // A form sends the fields that are left empty too.
             let fields = request.query.filter { !$0.value.isEmpty && $0.name != "limit" }
             let page = try GrantPageRequest(fields + [("limit", "\(Self.pageSize)")])
+            if let sorted = try await page.pageBySince(of: store, for: service, at: now) {
+                return Found(
+                    outcome: "listed",
+                    result: .list(sorted.grants, filter: page.filter, next: sorted.next, count: sorted.count)
+                )
+            }
             let (grants, next) = try await page.page(of: store, for: service, at: now)
-            return Found(outcome: "listed", result: .list(grants, filter: page.filter, next: next))
+            return Found(outcome: "listed", result: .list(grants, filter: page.filter, next: next, count: nil))
         }
     }
 

@@ -18,7 +18,16 @@ package enum Severity: String, CaseIterable, Comparable, Sendable {
         switch self {
         case .now: "Users are without tokens now"
         case .soon: "Users will soon be without tokens"
-        case .tomorrow: "Look tomorrow"
+        case .tomorrow: "Look within a day"
+        }
+    }
+
+    /// The severity for people: what it is about happens now, although looking at it can wait.
+    package var urgency: String {
+        switch self {
+        case .now: "now"
+        case .soon: "soon"
+        case .tomorrow: "can wait"
         }
     }
 }

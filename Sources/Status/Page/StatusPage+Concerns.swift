@@ -67,7 +67,7 @@ extension StatusPage {
 
     @HTMLBuilder private func item(_ finding: Finding) -> HTML {
         element("p") {
-            label(finding.severity.rawValue, meaning: Meaning(finding.severity))
+            label(finding.severity.urgency, meaning: Meaning(finding.severity))
             " "
             element("bdi") { finding.text.shortened(to: Self.sentenceLimit) }
         }

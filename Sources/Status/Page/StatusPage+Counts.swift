@@ -12,14 +12,13 @@ extension StatusPage {
                 table(
                     "\(grants.grants.grouped("grant")) in all, \(grants.connected.grouped) connected.",
                     className: "compact",
-                    columns: ["State", "Grants", "Meaning"],
+                    columns: ["State", .number("Grants"), "Meaning"],
                     rows: GrantState.allCases.map { state in
                         [
-                            link(state: state),
-                            element("span", ["class": "number"]) { (grants.byState[state] ?? 0).grouped },
-                            HTML(state.meaning),
+                            link(state: state), HTML((grants.byState[state] ?? 0).grouped), HTML(state.meaning),
                         ]
                     }
+                        + otherRows(of: grants)
                 )
                 facts(of: grants)
             } else if snapshot != nil {
@@ -30,33 +29,40 @@ extension StatusPage {
         }
     }
 
-    private func facts(of grants: GrantStatistics) -> HTML {
-        element("ul", ["class": "facts"]) {
-            if let countedAt = snapshot?.at {
-                element("li") {
-                    "Counted "
-                    time(countedAt)
-                }
+    /// The grants that a person should know of, whatever their state.
+    private func otherRows(of grants: GrantStatistics) -> [[HTML]] {
+        let expired = element("a", ["href": "grants?expired=true"]) { "expired" }
+        return [
+            [
+                HTML("due"), HTML(grants.due.grouped),
+                sentence("To be refreshed now", since: grants.oldestDueAt),
+            ],
+            [
+                expired, HTML(grants.expired.count.grouped),
+                sentence("Connected without a valid access token", since: grants.expired.oldest),
+            ],
+            [HTML("ending"), HTML(grants.refreshTokensEnding.grouped), HTML("The refresh token ends in three days.")],
+            [HTML("idle"), HTML(grants.idle.grouped), HTML("Not refreshed for five months.")],
+        ]
+    }
+
+    @HTMLBuilder private func sentence(_ text: String, since oldest: Timestamp?) -> HTML {
+        text
+        if let oldest {
+            ", the oldest since "
+            time(oldest)
+        }
+        "."
+    }
+
+    @HTMLBuilder private func facts(of grants: GrantStatistics) -> HTML {
+        if !grants.retryingReasons.isEmpty { element("p", ["class": "facts"]) { reasons(of: grants) } }
+        if let countedAt = snapshot?.at {
+            element("p", ["class": "facts"]) {
+                "Counted "
+                time(countedAt)
+                "."
             }
-            element("li") {
-                "\(grants.due.grouped) due now"
-                if let oldest = grants.oldestDueAt {
-                    ", the oldest since "
-                    time(oldest)
-                }
-            }
-            element("li") {
-                element("a", ["href": "grants?expired=true"]) {
-                    "\(grants.expired.count.grouped) connected without a valid access token"
-                }
-                if let oldest = grants.expired.oldest {
-                    ", the oldest since "
-                    time(oldest)
-                }
-            }
-            if !grants.retryingReasons.isEmpty { element("li") { reasons(of: grants) } }
-            element("li") { "\(grants.refreshTokensEnding.grouped) whose refresh token ends within three days" }
-            element("li") { "\(grants.idle.grouped) without a refresh for five months" }
         }
     }
 
@@ -183,7 +189,7 @@ extension StatusPage {
                 table(
                     "Tokens of this worker since it started, and the time that half and 95 % of the answers took at "
                         + "most. " + Self.extent(shown: shown.count, of: busiest.count, "service"),
-                    columns: ["Service", "Tokens", "Errors", "Half", "95 %"],
+                    columns: ["Service", .number("Tokens"), .number("Errors"), .number("Half"), .number("95 %")],
                     rows: shown.map { name, vends in
                         [code(name), HTML(vends.tokens.grouped), HTML(vends.errors.grouped)]
                             + [0.5, 0.95].map { share in
@@ -204,7 +210,7 @@ extension StatusPage {
                 table(
                     "Workers that reported in the last 30 seconds. "
                         + Self.extent(shown: shown.count, of: workers.count, "worker"),
-                    columns: ["Worker", "Refreshes", "Sealing key", "Keys"],
+                    columns: ["Worker", "Refreshes", "Sealing key", .number("Keys")],
                     rows: shown.map { worker in
                         [
                             code(worker.id), HTML(worker.isRefreshing ? "yes" : "no"),

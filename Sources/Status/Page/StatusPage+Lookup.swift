@@ -11,12 +11,14 @@ extension StatusPage {
     private static let inputLimit = 512
 
     var lookupForm: HTML {
-        // Not "get": an address, with the user's id or e-mail address in it, is logged by proxies.
+        // Not "get": an address, with the user's id or e-mail address in it, is logged by proxies. ``address`` is the
+        // address of what was found.
         element("form", ["action": "users", "method": "post", "role": "search"]) {
             element("label", ["for": "user"]) { "User" }
             input(
                 [
-                    "id": "user", "name": "user", "type": "text", "required": "", "maxlength": "\(Self.inputLimit)",
+                    "id": "user", "name": "user", "type": "text", "value": enteredText, "required": "",
+                    "maxlength": "\(Self.inputLimit)",
                     "placeholder": "id, e-mail or handle", "autocomplete": "off", "autocapitalize": "none",
                     "spellcheck": "false", "aria-describedby": "credential",
                 ]
@@ -26,14 +28,54 @@ extension StatusPage {
         }
     }
 
+    /// What the field holds: the text that was looked up, or the user that a link led to.
+    ///
+    /// It is empty if the text has a character that the page escapes, or is too long: it would be another text in the
+    /// field.
+    private var enteredText: String {
+        let text =
+            switch lookup {
+            case .found(let grant, _, _): lookedUp ?? grant.userID
+            case .unknownUser(let user): lookedUp ?? user
+            case .list(_, let filter, _, _) where filter != nil: ""
+            case .list(let grants, _, _, _): lookedUp ?? grants.first?.userID ?? ""
+            case nil: ""
+            }
+        let isKept = text.utf8.count <= Self.inputLimit && !text.unicodeScalars.contains(where: \.isInvisible)
+        return isKept ? text : ""
+    }
+
+    /// The address of a user or of the user's connections, with the id of a grant: proxies log addresses.
+    private var address: String? {
+        switch lookup {
+        case .found(let grant, _, _):
+            return "users?grant=\(grant.id)"
+        case .list(let grants, nil, _, _):
+            guard let first = grants.first, grants.allSatisfy({ $0.userID == first.userID }) else { return nil }
+            return "users?connections-of=\(first.id)"
+        case .list, .unknownUser, nil:
+            return nil
+        }
+    }
+
+    @HTMLBuilder private var addressNote: HTML {
+        if let address {
+            element("p", ["class": "facts"]) {
+                element("a", ["id": "address", "href": address]) { "Link to this page" }
+                " for a colleague who is an operator. It does not contain the user’s name."
+            }
+        }
+    }
+
     private func input(_ attributes: KeyValuePairs<StaticString, String>) -> HTML { HTML.tag("input", attributes) }
 
     @HTMLBuilder func lookupSection(_ lookup: Lookup) -> HTML {
         switch lookup {
-        case .list(let grants, let filter, let next):
+        case .list(let grants, let filter, let next, let count):
             section("Grants", id: "list") {
                 if let filter { filterForm(filter, next: next) }
-                list(grants, caption: filter == nil ? Self.caption(of: grants) : "In the order of their ids.")
+                list(grants, caption: caption(of: grants, filter: filter, count: count))
+                addressNote
             }
         case .unknownUser(let user):
             section("User", id: "lookup") {
@@ -46,6 +88,7 @@ extension StatusPage {
         case .found(let grant, let history, let buttons):
             section("User", id: "lookup") {
                 element("p", ["class": "user"]) { userName(grant.userID) }
+                addressNote
                 facts(of: grant)
                 for change in Change.allCases { button(for: change, sealed: buttons[change]) }
                 events(history, of: grant)
@@ -110,7 +153,7 @@ extension StatusPage {
             element("p") { "No grant was found. If there is a next page, the search goes on there." }
         } else {
             let hasConnections = grants.contains { !$0.connection.isDefault }
-            let connection: [String] = hasConnections ? ["Connection"] : []
+            let connection: [Column] = hasConnections ? ["Connection"] : []
             table(
                 caption,
                 columns: ["User"] + connection + ["State", "Reason", "Since", "Due"],
@@ -130,10 +173,18 @@ extension StatusPage {
         return cells
     }
 
-    /// The caption of the grants that fit a name.
-    private static func caption(of grants: [Grant]) -> String {
-        Set(grants.map(\.userID)).count > 1
-            ? "Several users have this e-mail address." : "The connections of the user."
+    private func caption(of grants: [Grant], filter: GrantFilter?, count: Int?) -> String {
+        guard filter != nil else {
+            let users = Set(grants.map(\.userID)).count
+            return users > 1
+                ? "\(grants.count.grouped("grant")) of \(users.grouped) users who have this e-mail address."
+                : "\(grants.count.grouped("connection")) of the user."
+        }
+        if let count {
+            let shown = grants.count < count ? ", \(grants.count.grouped) of them here" : ""
+            return "\(count.grouped("grant"))\(shown), the longest in their state first."
+        }
+        return "In the order of their ids: too many are stored to sort them."
     }
 
     /// A link to the user of a grant: its address has no id of the user, because proxies log addresses.

@@ -1,10 +1,11 @@
 /// The script of the page, which updates it.
 ///
-/// The policy has its hash, so it is a constant. The page is complete without it. The script replaces only the content
-/// of `main`, so that text in the form stays.
+/// The policy has its hash, so it is a constant. The page is complete without it. The script replaces only
+/// what is above and below the form, so that text in it stays.
 extension StatusPage {
     static let script: StaticString = """
         const main = document.querySelector("main");
+        const parts = ["#state", "#content"];
         const note = document.getElementById("updates");
         let isUpdating = false;
         let hovered;
@@ -53,11 +54,15 @@ extension StatusPage {
         function show(page) {
           const active = main.contains(document.activeElement) && document.activeElement;
           const focused = active && (active.id ? `#${active.id}` : `a[href="${active.getAttribute("href")}"]`);
-          const content = page.querySelector("main");
-          showLocalTimes(content);
-          content.querySelector("#figures").open = main.querySelector("#figures").open;
-          main.replaceChildren(...content.childNodes);
-          main.dataset.at = content.dataset.at;
+          const shown = page.querySelector("main");
+          showLocalTimes(shown);
+          for (const details of shown.querySelectorAll("details[id]")) {
+            details.open = document.getElementById(details.id)?.open ?? false;
+          }
+          for (const part of parts) {
+            main.querySelector(part).replaceChildren(...shown.querySelector(part).childNodes);
+          }
+          main.dataset.at = shown.dataset.at;
           document.title = page.title;
           document.querySelector("link").href = page.querySelector("link").href;
           if (focused) main.querySelector(focused)?.focus({ preventScroll: true });
@@ -85,6 +90,9 @@ extension StatusPage {
         if (zone != "UTC") {
           document.getElementById("zone").textContent = `Times are those of ${zone}. Hover over one for UTC.`;
         }
+        // The answer to a form gets an address, without the user's name, which a colleague can open.
+        const address = document.getElementById("address");
+        if (address) history.replaceState(null, "", address.href);
         if (main.dataset.at) {
           document.addEventListener("pointermove", showValue);
           say("Updated every 15 seconds.", false);

@@ -37,16 +37,17 @@ extension StatusPage {
         section > :last-child, li > :last-child { margin-bottom: 0; }
         a { color: var(--link); }
         code, .code { font: .875em/1.4 ui-monospace, monospace; }
-        time { white-space: nowrap; font-variant-numeric: tabular-nums; }
+        time, time + small { white-space: nowrap; font-variant-numeric: tabular-nums; }
         .facts, small, caption, #credential, .top, .axis, .scale { color: var(--muted); }
         small { font-size: inherit; }
         .facts, caption, #credential, .top, .axis { font-size: .875rem; }
 
-        .bar { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; padding: .75rem 0; }
-        .bar p { margin: 0; }
+        header { display: flex; gap: 1.25rem; padding-top: .75rem; }
         .name { font-weight: 700; }
+        .tools { display: flex; flex-wrap: wrap; align-items: start; gap: .25rem 2rem; margin-bottom: 1.25rem; }
+        .tools p { margin: 0; }
+        .tools form { flex: 0 1 31rem; }
         form { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .5rem; }
-        .bar form { flex: 0 1 31rem; margin-left: auto; }
         #credential { flex-basis: 100%; }
         input, button, select {
           min-height: 2.25rem; padding: .25rem .75rem; border: 1px solid var(--neutral-bar); border-radius: .375rem;
@@ -62,14 +63,13 @@ extension StatusPage {
         details form { margin-top: .5rem; }
         details p { flex-basis: 100%; }
         :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
-        #zone { margin: 0; }
         #updates, #zone { color: var(--muted); font-size: .875rem; }
         #updates.failed { padding: .5rem .75rem; border-radius: .375rem; background: var(--bad-back); color: var(--bad); }
 
         section { margin-bottom: 1rem; padding: 1rem; border: 1px solid var(--line); border-radius: .5rem;
           background: var(--card); }
         .verdict { display: grid; grid-template-columns: auto 1fr; gap: .25rem .75rem; align-items: center;
-          margin: .5rem 0 1.25rem; }
+          margin: .5rem 0 1rem; }
         .verdict p { grid-column: 1 / -1; margin: 0; }
         .mark { width: 2.25rem; height: 2.25rem; fill: none; stroke: #fff; stroke-width: 2.5; }
         .mark circle { stroke: none; }
@@ -116,17 +116,22 @@ extension StatusPage {
         th, td { padding: .375rem .75rem .375rem 0; border-top: 1px solid var(--line); text-align: left;
           vertical-align: top; }
         th { font-weight: inherit; }
-        thead th { border-top: 0; overflow-wrap: normal; color: var(--muted); font-size: .875rem; }
-        th code, td code, th .code, td .code { overflow-wrap: break-word; }
-        .number { font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+        th, td { overflow-wrap: normal; }
+        thead th { border-top: 0; color: var(--muted); font-size: .875rem; }
+        th code, td code, td .code { overflow-wrap: break-word; }
+        tbody th .code { display: inline-block; min-width: min(100%, 11rem); overflow-wrap: anywhere; }
+        .number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+        .number, .figures tr > :not(:first-child) { text-align: right; }
+        .number:not(:last-child) { padding-right: 1.25rem; }
+        tr > :last-child { padding-right: 0; }
         dl { display: grid; grid-template-columns: 9rem 1fr; gap: .25rem 1rem; margin-bottom: 1rem; }
         dt { color: var(--muted); }
         dd { margin: 0; }
         .user { font-size: 1.125rem; font-weight: 600; }
 
-        @media (max-width: 56rem) { .columns { grid-template-columns: minmax(0, 1fr); } }
-        @media (max-width: 40rem) {
-          .bar form { flex-basis: 100%; margin: 0; }
+        @media (max-width: 56rem) {
+          .columns { grid-template-columns: minmax(0, 1fr); }
+          .tools form { flex-basis: 100%; }
           section { margin-left: -.5rem; margin-right: -.5rem; padding: .75rem; }
           thead[role] { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
           table[role], [role] > caption, tbody[role], tr[role], tr[role] > * { display: block; }
@@ -134,9 +139,16 @@ extension StatusPage {
           tbody[role] > tr > * { padding: .0625rem 0 .0625rem 5.75rem; border: 0; }
           [data-label]::before { content: attr(data-label); float: left; margin-left: -5.75rem; color: var(--muted);
             font-size: .875rem; }
-          .compact tr { display: grid; grid-template-columns: 1fr auto; }
-          .compact tbody tr > * { padding: 0; }
-          .compact [data-label]::before { content: none; }
+          tbody[role] > tr > th { padding-left: 0; font-weight: 600; }
+          th[data-label]::before { content: none; }
+          [role] > .number { text-align: left; }
+          .compact tr > .number { text-align: right; }
+          .compact tr, .changes tr { display: grid; grid-template-columns: 1fr auto; }
+          .compact tbody tr > *, .changes tbody tr > * { padding: 0; }
+          .compact [data-label]::before, .changes [data-label]::before { content: none; }
+          .changes small { display: none; }
+          .changes tr > * { font-size: .875rem; }
+          .changes tr > :nth-child(even) { padding-left: .5rem; text-align: right; }
           .compact td:last-child { grid-column: 1 / -1; color: var(--muted); font-size: .875rem; }
           dl { grid-template-columns: 1fr; gap: 0; }
           dd { margin-bottom: .5rem; }

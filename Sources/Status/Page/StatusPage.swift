@@ -17,7 +17,10 @@ package struct StatusPage: Sendable {
         case unknownUser(String)
         /// A page of the grants that fit the filter, and the `after` of the next one. Without a filter, those that fit
         /// the name that was looked up.
-        case list([Grant], filter: GrantFilter?, next: String?)
+        ///
+        /// `count` is the number of all that fit, which are then in the order of their `since`. It is `nil` if they are
+        /// too many to be sorted, and then they are in the order of their ids.
+        case list([Grant], filter: GrantFilter?, next: String?, count: Int?)
     }
 
     /// What an operator who manages grants can do with one, by the name of the operation in the audit.
@@ -46,6 +49,8 @@ package struct StatusPage: Sendable {
     /// The last changes of grants that this worker made, the newest first.
     package var changes: [GrantEvent] = []
     package var lookup: Lookup?
+    /// The text that the operator looked up, as it was entered.
+    package var lookedUp: String?
 
     package init(at: Timestamp, worker: String, version: String, startedAt: Timestamp, phase: String) {
         self.at = at
@@ -61,7 +66,11 @@ package struct StatusPage: Sendable {
             element("head") { head }
             element("body") {
                 header
-                element("main", mainAttributes) { main }
+                element("main", mainAttributes) {
+                    element("div", ["id": "state"]) { verdictSection }
+                    tools
+                    element("div", ["id": "content"]) { content }
+                }
             }
         }
         return (HTML.constant("<!DOCTYPE html>\n") + document).markup
@@ -79,19 +88,24 @@ package struct StatusPage: Sendable {
         ])
     }
 
-    /// The part of the page that stays while the script replaces the rest: text in the form is not lost.
     private var header: HTML {
         element("header") {
-            element("div", ["class": "bar"]) {
-                element("p", ["class": "name"]) { "refresh-worker" }
-                element("p") {
-                    element("a", ["href": "./"]) { lookup == nil ? "Reload" : "Back to the counts" }
-                }
-                lookupForm
+            element("p", ["class": "name"]) { "refresh-worker" }
+            element("p") {
+                element("a", ["href": "./"]) { lookup == nil ? "Reload" : "Back to the counts" }
             }
-            element("p", ["id": "zone"]) { "Times are in UTC." }
-            element("p", ["id": "updates", "role": "status"]) {
-                if lookup != nil { "While this page shows users, it does not update itself." }
+        }
+    }
+
+    /// The part of `main` that stays while the script replaces the rest: text in the form is not lost.
+    private var tools: HTML {
+        element("div", ["class": "tools"]) {
+            lookupForm
+            element("div") {
+                element("p", ["id": "zone"]) { "Times are in UTC." }
+                element("p", ["id": "updates", "role": "status"]) {
+                    if lookup != nil { "While this page shows users, it does not update itself." }
+                }
             }
         }
     }
@@ -100,8 +114,7 @@ package struct StatusPage: Sendable {
         lookup == nil ? ["data-at": at.iso8601Seconds] : [:]
     }
 
-    @HTMLBuilder private var main: HTML {
-        verdictSection
+    @HTMLBuilder private var content: HTML {
         if let lookup { lookupSection(lookup) }
         // With the rest, a list or a user and its history would make the page too large.
         if case .list = lookup {
@@ -112,7 +125,10 @@ package struct StatusPage: Sendable {
         }
     }
 
+    /// While nothing is sent for a client, its state explains the concerns, so it follows them.
     @HTMLBuilder private var countSections: HTML {
+        let hasStoppedClient = clients.contains { $0.breakerReason != nil }
+        if hasStoppedClient { clientsSection }
         activitySection
         element("div", ["class": "columns"]) {
             grantsSection
@@ -122,7 +138,7 @@ package struct StatusPage: Sendable {
                 workersSection
             }
         }
-        clientsSection
+        if !hasStoppedClient { clientsSection }
         changesSection
     }
 }

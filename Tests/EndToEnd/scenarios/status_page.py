@@ -12,7 +12,7 @@ import pathlib
 import re
 
 from accounts import SERVICE_KEY, Accounts, Listener
-from browser import NARROW, WIDE, chromium, expect_accessible, expect_no_overflow, tab
+from browser import NARROW, WIDE, chromium, expect_accessible, expect_no_overflow, tab, take_picture
 from expectations import ROOT, wait_for
 from harness import CLIENT
 from ports import free_port
@@ -113,7 +113,7 @@ def looks_good(browser, url, scheme, name, size):
         for heading in ("Concerns", "Grants", "Services", "Clients", "Workers", "State changes", "Waiting notices"):
             assert page.get_by_role("heading", name=heading, exact=True).count() == 1, f"{heading} is a section"
         rows = page.get_by_role("table").filter(has_text="retrying").first.get_by_role("row").all_inner_texts()
-        assert len(rows) == 6, "a row for each state is a row on each screen"
+        assert len(rows) == 10, "a row for each state, and four others, are rows on each screen"
         cells = page.get_by_role("region", name="Services").get_by_role("cell").all_inner_texts()
         assert cells[:2] == ["1", "1"], "a service has its tokens and errors"
         page.get_by_role("link", name="Runbook: breaker_open").first.click()
@@ -122,10 +122,10 @@ def looks_good(browser, url, scheme, name, size):
         assert target == "breaker_open", "a concern leads to its section of the runbook"
         expect_accessible(page)
         expect_no_overflow(page)
-        take_picture(page, url, f"{scheme}-{name}")
+        picture_for_documents(page, url, f"{scheme}-{name}")
 
 
-def take_picture(page, url, name):
+def picture_for_documents(page, url, name):
     folder = os.environ.get("SCREENSHOTS")
     if not folder:
         return
@@ -136,9 +136,7 @@ def take_picture(page, url, name):
         return page.locator("svg.refreshed path").first.get_attribute("d").count("M") >= MINUTES_OF_PICTURES
 
     wait_for(minutes, MINUTES_OF_PICTURES * 60 + 120, "the charts have some minutes", pause=5)
-    path = pathlib.Path(ROOT, folder, f"status-page-{name}.png")
-    height = min(LONGEST_PICTURE, page.evaluate("document.documentElement.scrollHeight"))
-    page.screenshot(path=path, full_page=True, clip={**page.viewport_size, "x": 0, "y": 0, "height": height})
+    take_picture(page, pathlib.Path(ROOT, folder, f"status-page-{name}.png"), LONGEST_PICTURE)
 
 
 def works_without_script(browser, url):
@@ -254,6 +252,9 @@ def shows_a_user(fixture, browser, url):
             expect_accessible(page)
             expect_no_overflow(page)
             assert page.complaints == [], "the console is empty"
+            assert page.get_by_role("textbox", name="User").input_value() == HOSTILE, "the field keeps the text"
+            assert re.search(r"/users\?grant=[0-9a-f]{16}$", page.url), "the address does not name the user"
+            opens_for_a_colleague(browser, page.url)
             look_up(page, "unknown\u202e user")
             assert "No grant of the user unknown\\u{202e} user is stored." in page.inner_text("main"), "it says so"
             look_up(page, "user1@example.com")
@@ -261,6 +262,14 @@ def shows_a_user(fixture, browser, url):
             grant = fixture.grants()["user1@example.com"]
             assert "stored, valid until" in shown and "active" in shown, "a user who is well is shown"
             assert grant["client_id"] in shown, "with the client id"
+
+
+def opens_for_a_colleague(browser, address):
+    with tab(browser, may_complain=True, http_credentials=MANAGER) as page:
+        page.goto(address)
+        assert page.locator(".user").inner_text() == HOSTILE, "a colleague sees the same user"
+        page.reload()
+        assert page.url == address, "the address stays"
 
 
 def lists_lead_to_users(browser, url):

@@ -192,7 +192,7 @@ struct UserLookupTests {
             return
         }
         for text in ["u/1", try mailer.handle(of: "u/1")] {
-            guard case .list(let grants, _, _) = try await lookup([("user", text)]) else {
+            guard case .list(let grants, _, _, _) = try await lookup([("user", text)]) else {
                 Issue.record("not all connections were listed")
                 continue
             }
@@ -233,7 +233,7 @@ struct UserLookupTests {
         try await setEmail("ada@example.com", of: "u/1", "u/2")
         let page = try await post("user=ada%40example.com")
         #expect(page.text.contains(">u/1<") && page.text.contains(">u/2<") && !page.text.contains(">u/3<"))
-        #expect(!page.text.contains("ada@example.com"))
+        #expect(page.text.ranges(of: "ada@example.com").count == 1, "only the field has what was looked up")
         let limited = try await post("user=ada%40example.com", Self.joe)
         #expect(limited.text.contains(">u/1<") && !limited.text.contains("u/2"))
     }
@@ -242,14 +242,18 @@ struct UserLookupTests {
     func pages() async throws {
         for number in 0..<52 { try await fixture.add(user: "u-\(number)", accessToken: "ya29.secret") }
         try await setEmail("ada@example.com", of: "u-1")
+        fixture.time.advance(by: .milliseconds(1))
         try await fixture.change(user: "u-1") { $0.disconnect(reason: .invalidGrant, at: fixture.time.now) }
         func rows(_ page: ParsedResponse) -> Int { page.text.ranges(of: "users?grant=").count }
         let first = try await list([("state", ""), ("reason", ""), ("client", "")])
         #expect(first.status == 200 && rows(first) == 50)
         #expect(!first.text.contains("ada@example.com") && !first.text.contains("secret"))
-        let next = try #require(first.text.firstMatch(of: /name="after" value="([0-9a-f]{16})"/)?.1)
+        #expect(first.text.contains("52 grants, 50 of them here, the longest in their state first."))
+        let next = try #require(first.text.firstMatch(of: /name="after" value="([0-9]+-[0-9a-f]{16})"/)?.1)
         let second = try await list([("after", String(next))])
         #expect(rows(second) == 2 && !second.text.contains(#"name="after""#))
+        let last = try #require(second.text.firstRange(of: ">u-1<"), "it came into its state last")
+        #expect(second.text[last.upperBound...].firstRange(of: "users?grant=") == nil)
         for query in [("state", "disconnected"), ("reason", "invalid_grant")] {
             let page = try await list([query])
             #expect(rows(page) == 1 && page.text.contains(">u-1<"), "\(query)")
@@ -258,6 +262,39 @@ struct UserLookupTests {
         fixture.time.advance(by: .seconds(3600))
         #expect(rows(try await list([("expired", "true"), ("state", "active")])) == 50)
         #expect(Set(audit) == ["jane listed"])
+    }
+
+    @Test("has an address without the user's name, which leads other operators to the same answer, with their line")
+    func address() async throws {
+        let first = try await fixture.add(user: "u/1")
+        func link(_ page: ParsedResponse) -> String? {
+            page.text.firstMatch(of: /id="address" href="users\?([^"]*)"/).map { String($0.1) }
+        }
+        #expect(link(try await post("user=u%2F1")) == "grant=\(first)")
+        let second = try await fixture.add(user: "u/1", connection: try #require(ConnectionID("work")))
+        let other = try await fixture.add(user: "u/2")
+        let both = try await post("user=u%2F1")
+        #expect(link(both) == "connections-of=\(first)")
+        let query = [("connections-of", "\(first)")]
+        let opened = ParsedResponse(try await send(query, Self.boss))
+        #expect(opened.text.contains("\(first)") && opened.text.contains("\(second)"))
+        #expect(opened.text.contains(#"value="u/1""#) && link(opened) == link(both))
+        #expect(try await send([("connections-of", "\(other)")], Self.joe).status == 403)
+        #expect(try await send(query).status == 401)
+        #expect(ParsedResponse(try await send([("connections-of", "0")], Self.jane)).text.contains("No grant of"))
+        #expect(opened.header("Referrer-Policy") == "no-referrer")
+        #expect(
+            audit == ["jane found \(first)", "jane listed", "boss listed", "joe forbidden", "jane not_found"]
+        )
+    }
+
+    @Test("lists more grants than it sorts in the order of their ids")
+    func unsorted() async throws {
+        let users = (0..<201).map { "\"u-\($0)\"" }.joined(separator: ", ")
+        try fixture.limitUsers(ofEntriesWith: #""users": ["*"], "operator": true"#, to: users)
+        try await fixture.add(user: "u-1")
+        let page = try await list([("state", "active")])
+        #expect(page.text.contains(">u-1<") && page.text.contains("In the order of their ids"))
     }
 
     @Test("lists only the grants of the operator's users, and nothing for other services")

@@ -144,6 +144,12 @@ struct VendingFixture {
         services.replace(try ServiceList(parsing: limited.utf8))
     }
 
+    /// Limits the entries whose users are given so to these users, as JSON.
+    func limitUsers(ofEntriesWith users: String, to names: String) throws {
+        let limited = Self.services.replacing("\(users)}", with: #""users": [\#(names)], "operator": true}"#)
+        services.replace(try ServiceList(parsing: limited.utf8))
+    }
+
     static func hash(of credential: String) -> String {
         Digest.sha256(Array(credential.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }

@@ -95,26 +95,68 @@ struct LookupTests {
         let work = try #require(ConnectionID("work"))
         let grants = [Example.grant(user: "ada"), Example.grant(user: "ada", connection: work)]
         var contents = Example.quiet()
-        contents.lookup = .list(grants, filter: GrantFilter(), next: nil)
+        contents.lookup = .list(grants, filter: GrantFilter(), next: nil, count: 2)
         #expect(contents.html.contains(#"data-label="Connection"><code>default</code>"#))
         #expect(contents.html.contains(#"data-label="Connection"><code>work</code>"#))
-        contents.lookup = .list([grants[0]], filter: GrantFilter(), next: nil)
+        contents.lookup = .list([grants[0]], filter: GrantFilter(), next: nil, count: 2)
         #expect(!contents.html.contains("Connection"))
     }
 
     @Test("has a caption in a list without a filter that says whose grants it has")
     func captions() throws {
         let grants = [Example.grant(user: "ada"), Example.grant(user: "bob")]
-        #expect(Self.page(.list(grants, filter: nil, next: nil)).contains("Several users have this e-mail address."))
+        let several = Self.page(.list(grants, filter: nil, next: nil, count: 2))
+        #expect(several.contains("2 grants of 2 users who have this e-mail address."))
         let own = [grants[0], Example.grant(user: "ada", connection: try #require(ConnectionID("work")))]
-        #expect(Self.page(.list(own, filter: nil, next: nil)).contains("The connections of the user."))
+        #expect(Self.page(.list(own, filter: nil, next: nil, count: 2)).contains("2 connections of the user."))
+    }
+
+    @Test("has the number of grants in a list with a filter, and says in which order they are")
+    func counts() {
+        let filter = GrantFilter(state: .retrying)
+        let grants = [Example.grant(user: "ada"), Example.grant(user: "bob")]
+        func caption(_ grants: [Grant], count: Int?) -> String {
+            Self.page(.list(grants, filter: filter, next: nil, count: count))
+        }
+        #expect(caption([grants[0]], count: 1).contains("1 grant, the longest in their state first."))
+        #expect(caption(grants, count: 1_234).contains("1,234 grants, 2 of them here, the longest in their state"))
+        #expect(caption(grants, count: nil).contains("In the order of their ids: too many are stored to sort them."))
+    }
+
+    @Test("keeps the text that was looked up, and has an address with the id of a grant")
+    func address() throws {
+        var contents = Example.quiet()
+        func field() throws -> String {
+            let field = try #require(contents.html.firstMatch(of: /<input id="user"[^>]*>/)?.0)
+            return field.firstMatch(of: /\svalue="([^"]*)"/).map { String($0.1) } ?? ""
+        }
+        func link() -> String? { contents.html.firstMatch(of: /<a id="address" href="([^"]*)"/).map { String($0.1) } }
+        #expect(try field().isEmpty && link() == nil)
+        let grant = Example.grant(user: "ada")
+        contents.lookup = .found(grant, history: [])
+        contents.lookedUp = "ada@example.com"
+        #expect(try field() == "ada@example.com" && link() == "users?grant=\(grant.id)")
+        contents.lookedUp = nil
+        #expect(try field() == "ada", "a link led here")
+        contents.lookup = .unknownUser("nobody")
+        #expect(try field() == "nobody" && link() == nil)
+        contents.lookup = .unknownUser("a\u{202e}b")
+        #expect(try field().isEmpty, "an escaped character would be another text")
+        let work = Example.grant(user: "ada", connection: try #require(ConnectionID("work")))
+        contents.lookup = .list([grant, work], filter: nil, next: nil, count: 2)
+        #expect(try field() == "ada" && link() == "users?connections-of=\(grant.id)")
+        contents.lookup = .list([grant, Example.grant(user: "bob")], filter: nil, next: nil, count: 2)
+        contents.lookedUp = "both@example.com"
+        #expect(try field() == "both@example.com" && link() == nil)
+        contents.lookup = .list([grant], filter: GrantFilter(), next: nil, count: 1)
+        #expect(try field().isEmpty && link() == nil, "the address of a list with a filter is its own")
     }
 
     @Test("keeps the label that a list is limited to, for the next page too")
     func labelFilter() throws {
         let label = try #require(GrantFilter.Label(#"tenant="acme"=x"#))
         var contents = Example.quiet()
-        contents.lookup = .list([], filter: GrantFilter(label: label), next: "0123456789abcdef")
+        contents.lookup = .list([], filter: GrantFilter(label: label), next: "0123456789abcdef", count: nil)
         let form = try #require(contents.html.firstMatch(of: /<form action="grants".*?<\/form>/)?.0)
         #expect(form.contains(#"name="label" type="text" value="tenant=&quot;acme&quot;=x""#))
         #expect(form.contains(#"name="after" value="0123456789abcdef""#))

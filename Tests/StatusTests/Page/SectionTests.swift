@@ -57,10 +57,40 @@ struct SectionTests {
         #expect(section.contains("9,876,555 grants in all, 9,876,543 connected."))
         for state in GrantState.allCases { #expect(section.contains("\(state.rawValue) ")) }
         #expect(section.contains("suspended 12 "))
-        #expect(section.contains("34 due now, the oldest since "))
-        #expect(section.contains("(1 min 15 s ago)"))
-        #expect(section.contains("7 connected without a valid access token"))
-        #expect(section.contains("5 whose refresh token ends") && section.contains("6 without a refresh"))
+        #expect(section.contains("due 34 To be refreshed now, the oldest since "))
+        #expect(section.contains("(1 min 15 s ago)."))
+        #expect(section.contains("expired 7 Connected without a valid access token, the oldest since "))
+        #expect(section.contains("ending 5 The refresh token ends") && section.contains("idle 6 Not refreshed"))
+    }
+
+    @Test("align the numbers of a card at their right, headings and values")
+    func numbers() {
+        var contents = Example.quiet()
+        contents.snapshot?.grants = Example.statistics([.active: 9_876_543, .suspended: 12])
+        contents.services = ["mailer": LifetimeCounts.Vends()]
+        let page = contents.html
+        #expect(page.contains(#"class="number">Grants</th>"#))
+        #expect(page.contains(#"class="number">9,876,543</td>"#) && page.contains(#"class="number">12</td>"#))
+        for heading in ["Tokens", "Errors", "Half", "95 %"] {
+            #expect(page.contains(#"scope="col" class="number">\#(heading)</th>"#))
+        }
+    }
+
+    @Test("follow the verdict, and the clients follow the concerns while nothing is sent for one")
+    func order() {
+        func sections(_ page: StatusPage) -> [String] {
+            Markup(page.html).tags.filter { $0.name == "section" || $0.name == "form" || $0.name == "h1" }
+                .map { tag in tag.attributes.first { $0.name == "id" }.map { String($0.value) } ?? String(tag.name) }
+        }
+        var contents = Example.quiet()
+        contents.clients = [Example.client("a", ceiling: 40)]
+        #expect(
+            sections(contents)
+                == ["h1", "form", "activity", "grants", "notices", "services", "workers", "clients", "changes"]
+        )
+        contents.clients.append(Example.client("b", .open("invalid_client"), ceiling: 40))
+        contents.findings = [Finding(.breakerOpen, "the text")]
+        #expect(sections(contents).prefix(5) == ["h1", "form", "concerns", "clients", "activity"])
     }
 
     @Test("show each concern with its start, its command and a link to its part of the runbook")
@@ -72,7 +102,7 @@ struct SectionTests {
         let shown = try #require(contents.findings).prefix(10)
         for concern in shown {
             let text = concern.text.replacing("'", with: "&#39;")
-            #expect(section.contains("\(concern.severity) \(text)"))
+            #expect(section.contains("\(concern.severity.urgency) \(text)"))
             #expect(section.contains("More: \(concern.command)."))
             #expect(page.contains(##"<a href="runbook#\##(concern.kind)">"##))
         }
@@ -84,7 +114,7 @@ struct SectionTests {
         "name and colour the verdict by the most urgent concern",
         arguments: [
             (Finding.Kind.grantsExpired, "Users are without tokens now", "bad"),
-            (.breakerOpen, "Users will soon be without tokens", "soon"), (.grantsIdle, "Look tomorrow", "tomorrow"),
+            (.breakerOpen, "Users will soon be without tokens", "soon"), (.grantsIdle, "Look within a day", "tomorrow"),
         ]
     )
     func severity(kind: Finding.Kind, heading: String, colour: String) {
@@ -93,6 +123,14 @@ struct SectionTests {
         let page = contents.html
         #expect(page.contains("<h1>\(heading)</h1>") && page.contains("mark \(colour)"))
         #expect(page.contains("label \(colour)"))
+    }
+
+    @Test("say of a concern that is not urgent that it can wait, because it does not happen only tomorrow")
+    func urgency() {
+        var contents = Example.quiet()
+        contents.findings = [Finding(.grantsIdle, "the text")]
+        #expect(Self.section("concerns", of: contents).contains("can wait the text"))
+        #expect(!contents.html.replacing(/<[^>]*>/) { _ in "" }.contains("tomorrow the"))
     }
 
     @Test("show the clients that something is wrong with before the others, ten at most")
@@ -186,5 +224,29 @@ struct SectionTests {
         let section = Self.section("changes", of: contents)
         #expect(section.contains("(1 min 1 s ago) 00000000000000ff active → disconnected invalid_grant "))
         #expect(section.contains("(now) 0000000000000001 retrying → active none "))
+    }
+
+    @Test("show the five newest changes first, and the others when they are asked for", arguments: [5, 6, 30])
+    func olderChanges(count: Int) throws {
+        var contents = Example.quiet()
+        contents.changes = (1...count).map { number in
+            Example.change(
+                Int64(number),
+                at: Example.now - .seconds(number),
+                from: .active,
+                to: .retrying,
+                reason: GrantReason(rawValue: "timeout")
+            )
+        }
+        let page = contents.html
+        let parts = try #require(page.firstMatch(of: /<section id="changes".*?<\/section>/)).0
+            .split(separator: #"<details id="older-changes">"#)
+        #expect(parts[0].ranges(of: "users?grant=").count == 5)
+        let shown = min(count, EngineLog.maximumRecentChanges)
+        #expect(parts.count == (count > 5 ? 2 : 1))
+        if count > 5 {
+            #expect(parts[1].ranges(of: "users?grant=").count == shown - 5)
+            #expect(parts[1].contains(">\(shown - 5) older</summary>"))
+        }
     }
 }

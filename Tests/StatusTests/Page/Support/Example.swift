@@ -74,7 +74,7 @@ enum Example {
     }
 
     /// A page with a list of grants, with `text` as for ``everywhere(_:withUser:)``.
-    static func list(_ text: String, count: Int = 2) -> StatusPage {
+    static func list(_ text: String, count: Int = 2, all: Int? = nil) -> StatusPage {
         var page = everywhere(text)
         page.lookup = .list(
             Array(repeating: grant(user: text, connection: connection, client: text), count: count),
@@ -85,7 +85,8 @@ enum Example {
                 isExpired: true,
                 label: GrantFilter.Label("tenant=\(text)")
             ),
-            next: text
+            next: text,
+            count: all
         )
         return page
     }
