@@ -100,26 +100,41 @@ enum Program {
         do throws(CommandError) {
             configuration = try Configuration(inputs)
         } catch {
-            if let user { announce(user, file: nil) }
+            if let user { Output.error.line(announcement(of: user, file: nil)) }
             throw error
         }
-        if let user {
-            announce(user, file: configuration.configurationFile)
-        } else if inputs.namedFile == nil, let file = configuration.configurationFile {
-            Output.error.line("refresh-worker: the settings are those of \(file)")
-        }
+        let announcement = announcement(of: user, with: configuration, foundIn: inputs)
+        let isSaidFirst = arguments.needsAnnouncement(onTerminal: Output.error.isTerminal)
+        if isSaidFirst, let announcement { Output.error.line(announcement) }
         var reloaded = inputs
         // A reload reads the same file, and is refused without it.
         if let file = configuration.configurationFile {
             reloaded.flags.append(ConfigurationInputs.Flag(name: .config, value: file))
         }
-        return try await arguments.run(in: CommandContext(configuration: configuration, inputs: reloaded))
+        do {
+            return try await arguments.run(in: CommandContext(configuration: configuration, inputs: reloaded))
+        } catch {
+            // Whoever looks for the reason must know as whom the command ran, and with which settings.
+            if !isSaidFirst, let announcement { Output.error.line(announcement) }
+            throw error
+        }
     }
 
-    private static func announce(_ user: ServiceUser, file: String?) {
+    /// Returns the line about what was chosen for a command: its user, or the configuration file that was found.
+    private static func announcement(
+        of user: ServiceUser?,
+        with configuration: Configuration,
+        foundIn inputs: ConfigurationInputs
+    ) -> String? {
+        if let user { return announcement(of: user, file: configuration.configurationFile) }
+        guard inputs.namedFile == nil, let file = configuration.configurationFile else { return nil }
+        return "refresh-worker: the settings are those of \(file)"
+    }
+
+    private static func announcement(of user: ServiceUser, file: String?) -> String {
         var line = "refresh-worker: runs as user \(user.name)"
         if let file { line += " with the settings of \(file)" }
-        Output.error.line(line + " (--no-switch: as root)")
+        return line + " (--no-switch: as root)"
     }
 
     private static func fail(_ error: any Error) -> Never {

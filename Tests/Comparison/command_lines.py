@@ -21,6 +21,7 @@ version --xyz | nonsense | grants | grants nonsense | status --nonsense | --max-
 --log-level loud | help nonsense | keys generate | keys generate extra | grants list | status | doctor --xyz
 grants show | token | token 1 --min-ttl x | --config BAD-CONF status | --config OTHER-CONF status
 --config MISSING status | --config FOLDER status | --config BAD-CONF --run-once | --config OTHER-CONF --run-once
+config | config show | config show --json | config show --max-rate x | completion | completion zsh
 version | version --json | --version | help --format nonsense | help --format bash | help --format zsh
 help --format fish | help --format refresh-worker.1 | help --format refresh-worker.conf.5
 services credential | services credential a b | services credential --scope | grants lsit | user list | --verbose

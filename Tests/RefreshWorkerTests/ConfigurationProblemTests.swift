@@ -115,6 +115,25 @@ struct ConfigurationProblemTests {
         #expect(error.exitCode.rawValue == 78)
     }
 
+    @Test("ends with 64 if all of it is on the command line, as for a flag of one command, and otherwise with 78")
+    func exitCodes() throws {
+        let flag = (Setting.Name.maxRate, "fast")
+        let argument = try #require(throws: CommandError.self) { try TestMachine(flags: [flag]).resolve() }
+        #expect(argument.exitCode == .usage)
+        let option = try #require(throws: CommandError.self) {
+            try Command.program.parse(["grants", "list", "--limit", "fast"])
+        }
+        #expect(option.exitCode == .usage)
+        let variable = try #require(throws: CommandError.self) {
+            try TestMachine(flags: [flag], environment: ["REFRESH_WORKER_LOG_LEVEL": "loud"]).resolve()
+        }
+        #expect(variable.exitCode == .configuration)
+        let file = try #require(throws: CommandError.self) {
+            try TestMachine(flags: [(.database, "url-file:/nowhere")]).resolve()
+        }
+        #expect(file.exitCode == .configuration, "what a file holds is configuration")
+    }
+
     /// A line of a file that is no configuration, and the secret part of it.
     @Test(
         "of a file that was named by mistake is reported without its content",

@@ -104,7 +104,8 @@ struct ShowStatusTests {
         let findings = snapshot.findings
         #expect(findings.count == 1, "\(situation)")
         #expect(findings.first?.text.contains(text) == true, "\(situation): \(findings)")
-        #expect(snapshot.text.contains("verdict    \(findings[0].severity.verdict):\n  - \(findings[0].severity): "))
+        let severity = findings[0].severity
+        #expect(snapshot.text.contains("verdict    \(severity.verdict):\n  - \(severity.urgency): "))
     }
 
     @Test("a short lateness is not a finding, with a worker or before cron's next pass")

@@ -23,6 +23,15 @@ struct CommandArguments: Sendable {
     /// `true` for the form of results that `--json` asks for.
     var printsJSON: Bool { options["json"] != nil }
 
+    /// `true` if a line says first as whom the command runs and with which settings.
+    ///
+    /// A log always has it. A person at a terminal needs it only if the worker starts, or if the user matters: for a
+    /// file that the command line names.
+    func needsAnnouncement(onTerminal isTerminal: Bool) -> Bool {
+        if !isTerminal || runsWorker { return true }
+        return command.operands.contains(where: \.isFile) || command.options.contains { $0.isFile && has($0.name) }
+    }
+
     /// The only operand of the commands that need one.
     var operand: String { operands.first ?? "" }
 

@@ -5,7 +5,7 @@ extension Command {
         var program = runWorker
         program.subcommands = [
             grants, users, printToken, services, keys, notices, googleEvents, showStatus, runDoctor,
-            backUp, restore, store, results, showVersion, showHelp,
+            backUp, restore, store, results, configuration, completion, showVersion, showHelp,
         ]
         return program
     }()
@@ -98,6 +98,18 @@ extension Command {
             """,
         settings: [.config],
         subcommands: [copyStore, showClock],
+        run: nil
+    )
+
+    private static let configuration = Command(
+        words: ["config"],
+        summary: "show the settings and where they come from",
+        discussion: """
+            Settings are flags, environment variables, or lines of the configuration file, in this order of \
+            precedence. docs/settings.md lists them.
+            """,
+        settings: [.config],
+        subcommands: [showConfiguration],
         run: nil
     )
 

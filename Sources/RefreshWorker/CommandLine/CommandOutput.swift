@@ -7,6 +7,9 @@ struct CommandOutput: Sendable {
     /// `true` if the result is for a terminal whose user has not refused colours.
     let isColoured: Bool
 
+    /// The form of a text.
+    var form: TextForm { TextForm(terminalWidth: Output.standard.width, isColoured: isColoured) }
+
     init(isJSON: Bool, environment: [String: String]) {
         let refusesColours = !(environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
         self.isJSON = isJSON

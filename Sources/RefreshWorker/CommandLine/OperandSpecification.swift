@@ -9,6 +9,8 @@ struct OperandSpecification: Sendable {
     /// `true` if a flag can replace the operand, which ``Command/check`` decides.
     var isOptional = false
 
+    var isFile: Bool { placeholder == "FILE" }
+
     static func user(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
         OperandSpecification(placeholder: "USER", summary: summary, maximumLength: 1024, isOptional: isOptional)
     }

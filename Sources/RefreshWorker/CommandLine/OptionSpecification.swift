@@ -40,6 +40,7 @@ struct OptionSpecification: Sendable {
     }
 
     var isDatabase: Bool { if case .database = kind { true } else { false } }
+    var isFile: Bool { if case .file = kind { true } else { false } }
 
     /// The placeholder for the value in the help, or `nil` if the flag does not take a value.
     var placeholder: String? {

@@ -146,13 +146,33 @@ struct ConfigurationResolver {
             try InputText.checkText(given.value)
             return try read(given)
         } catch {
-            problems.append(.init(origin: given.origin, message: error.message))
+            // What a file holds is configuration, although an argument names it.
+            let namesFile = given.value.hasPrefix(DatabaseLocation.urlFilePrefix)
+            let isOfArgument = given.isArgument && !namesFile
+            problems.append(.init(origin: given.origin, message: error.message, isOfArgument: isOfArgument))
             return nil
         }
     }
 }
 
 extension ConfigurationResolver {
+    /// Returns every setting with the value that counts and its source, before the value is parsed.
+    func shown() -> [ShownSetting] {
+        Setting.all.map { setting in
+            if let given = sources.chosen(setting.name) { return given }
+            if let name = setting.credential, let path = credential(name) {
+                return ShownSetting(name: setting.name, source: .credential, values: [path])
+            }
+            if setting.name == .database, let serviceDatabase {
+                return ShownSetting(name: .database, source: .credential, values: [serviceDatabase])
+            }
+            guard let standard = setting.defaultValue else {
+                return ShownSetting(name: setting.name, source: .unset, values: [])
+            }
+            return ShownSetting(name: setting.name, source: .standard, values: [standard])
+        }
+    }
+
     /// Returns the location of the database, for which the credential `database-url` precedes the default.
     mutating func database() -> DatabaseLocation {
         let files = files

@@ -75,6 +75,15 @@ struct SettingSources {
         return ": root continues as user \(user). If that user needs the file, \(needed). Or stay root with --no-switch"
     }
 
+    /// Returns the value that counts for a setting, or `nil` if none is given.
+    func chosen(_ name: Setting.Name) -> ShownSetting? {
+        for (layer, source) in zip(layers, [ShownSetting.Source.flag, .environment, .file]) {
+            guard let given = layer[name], let last = given.last else { continue }
+            return ShownSetting(name: name, source: source, origin: last.origin, values: given.map(\.value))
+        }
+        return nil
+    }
+
     private static func flagLayer(_ flags: [ConfigurationInputs.Flag]) -> [Setting.Name: [GivenValue]] {
         var layer: [Setting.Name: [GivenValue]] = [:]
         for flag in flags {

@@ -26,8 +26,8 @@ def scenario(fixture):
 
     refused(64, "--no-such-flag", names=["--no-such-flag"])
     refused(64, "grants", "lsit", names=["lsit"])
-    refused(78, "--max-rate", "fast", names=["--max-rate", "fast"])
-    refused(78, "--token-endpoint", "http://example.com/token", names=["--token-endpoint", "https"])
+    refused(64, "--max-rate", "fast", names=["--max-rate", "fast"])
+    refused(64, "--token-endpoint", "http://example.com/token", names=["--token-endpoint", "https"])
     refused(67, "token", "nobody", names=["no grant"])
 
     # Import: bad lines are named, good ones are stored, and no existing grant changes.

@@ -144,7 +144,7 @@ def refuses_to_start(fixture, accounts):
         refused(["--listen", "unix socket", "ListenStream"], "--listen", "systemd:public", inherited=unix)
         assert not accounts.socket.exists(), "it is refused before the internal listener opens"
     refused(["unix:PATH", "--internal-certificate"], "--listen-internal", "0.0.0.0:9000")
-    refused(["localhost"], "--listen", "localhost:80")
+    refused(["localhost"], "--listen", "localhost:80", code=64)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         refused(["in use"], "--listen", f"127.0.0.1:{taken.getsockname()[1]}", code=73)
         with socket.create_server(("127.0.0.1", 0)) as kept:

@@ -11,7 +11,7 @@ extension Command {
             version and stores spilled results. It shows the grants by state, due and overdue, the breaker and the \
             pace of each client id, the live workers and their keys, and refresh tokens that are about to expire. \
             docs/status.md describes each field of the JSON. The exit code is 0 if all is well, 4 if users are without \
-            tokens now, 3 if they will be soon, 1 if a person should look tomorrow, and 2 if the status is unknown. \
+            tokens now, 3 if they will be soon, 1 if a person should look within a day, and 2 if the status is unknown. \
             Each concern names a section of docs/runbook.md.
             """,
         options: [
@@ -37,7 +37,7 @@ extension Command {
         do {
             if arguments.has("watch") { return try await StatusWatch.run(in: context, printingTo: output) }
             let snapshot = try await StatusSnapshot.read(in: context)
-            let text = output.isJSON ? snapshot.json.text + "\n" : snapshot.text
+            let text = output.isJSON ? snapshot.json.text + "\n" : snapshot.text(for: output.form)
             Output.standard.write(DocumentFolder.current.located(text))
             return ExitCode(snapshot.findings.severity)
         } catch {

@@ -6,12 +6,16 @@ import Storage
 
 /// The snapshot for people.
 extension StatusSnapshot {
-    var text: String {
+    /// The report as a pipe or a file gets it.
+    var text: String { text(for: TextForm()) }
+
+    func text(for form: TextForm) -> String {
         var text = ""
         /// Writes facts under one title, which precedes the first of them.
         func write(_ title: String, _ facts: [String], otherwise none: String = "") {
             for (index, fact) in (facts.isEmpty ? [none] : facts).enumerated() {
-                text += (index == 0 ? title : "").padding(to: 11) + fact + "\n"
+                let start = (index == 0 ? title : "").padding(to: Self.titleWidth)
+                text += form.folded(fact, after: start) + "\n"
             }
         }
         func oldest(for span: Duration?) -> String { span.map { ", the oldest for \($0.inTwoUnits)" } ?? "" }
@@ -21,11 +25,11 @@ extension StatusSnapshot {
         write("grants", [counted("\(grants.grants)\(states)")])
         let reasons = grants.retryingByReason.map { "\($0.count) \($0.reason)" }
         if !reasons.isEmpty { write("retrying", [reasons.joined(separator: ", ")]) }
-        let expired = "\(grants.expired.count) connected grants without a valid access token"
+        let expired = "\(grants.expired.count.counted("connected grant")) without a valid access token"
         write("expired", [counted(expired + oldest(for: grants.expired.oldest.map { at - $0 }))])
         write("due", [counted("\(grants.due)\(oldest(for: grants.lateness(at: at)))")])
-        write("ending", [counted("\(grants.refreshTokensEnding) refresh tokens within three days")])
-        write("idle", [counted("\(grants.idle) connected grants without a refresh for five months")])
+        write("ending", [counted(grants.refreshTokensEnding.counted("refresh token") + " within three days")])
+        write("idle", [counted(grants.idle.counted("connected grant") + " without a refresh for five months")])
         write(
             "clients",
             clients.flatMap { [$0.sentence] + $0.failureSentences(at: at) },
@@ -49,14 +53,25 @@ extension StatusSnapshot {
         }
         write("spilled", files ?? ["cannot be listed"], otherwise: "no results wait in files")
         let findings = findings
-        write("verdict", [findings.verdict + (findings.isEmpty ? "" : ":")])
-        for finding in findings {
-            // An effect is below its cause.
-            let indent = finding.cause == nil ? "" : "    "
-            text += "\(indent)  - \(finding.severity): \(finding.text)\n"
-            text += "\(indent)    more: \(finding.command); \(finding.runbook)\n"
-        }
+        let verdict = form.coloured(findings.verdict, by: findings.severity)
+        text += "verdict".padding(to: Self.titleWidth) + verdict + (findings.isEmpty ? "\n" : ":\n")
+        for finding in findings { text += Self.lines(of: finding, for: form) }
         return text
+    }
+
+    private static let titleWidth = 11
+
+    /// Returns the lines of a finding. An effect is below its cause.
+    private static func lines(of finding: Finding, for form: TextForm) -> String {
+        let indent = finding.cause == nil ? "" : "    "
+        let urgency = finding.severity.urgency
+        // Folded without the colour, which has no width.
+        let start = "\(indent)  - "
+        let sentence = form.folded("\(urgency): \(finding.text)", after: start).dropFirst(start.count + urgency.count)
+        let coloured = start + form.coloured(urgency, by: finding.severity) + sentence
+        // A command that people copy stays on one line.
+        let separator = form.width == nil ? "; " : "\n\(indent)    "
+        return "\(coloured)\n\(indent)    more: \(finding.command)\(separator)\(finding.runbook)\n"
     }
 
     /// The states that any grant is in, each with its number.

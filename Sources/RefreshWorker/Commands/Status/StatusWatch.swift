@@ -39,7 +39,7 @@ struct StatusWatch {
 
     private mutating func show(_ snapshot: StatusSnapshot) {
         if redraws {
-            Output.standard.write(DocumentFolder.current.located(snapshot.text).redrawn)
+            Output.standard.write(DocumentFolder.current.located(snapshot.text(for: output.form)).redrawn)
         } else {
             let changes = snapshot.changes(since: former)
             for line in snapshot.lines(of: changes, asJSON: output.isJSON) {

@@ -25,7 +25,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     var meaning: String {
         switch self {
         case .success: "done"
-        case .lookTomorrow: "only status: look tomorrow"
+        case .lookTomorrow: "only status: a person should look within a day"
         case .cannotTell: "only status: the database cannot be read, so the status is unknown"
         case .soonWithoutTokens: "only status: users will soon be without tokens"
         case .withoutTokens: "only status: users are without tokens now"

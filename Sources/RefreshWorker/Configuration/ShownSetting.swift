@@ -1,0 +1,70 @@
+import Base
+
+/// A setting as `config show` prints it: its value without secrets, and where the value comes from.
+struct ShownSetting: Equatable, Sendable {
+    /// Where a value comes from, in the order of precedence.
+    enum Source: String, CaseIterable, Sendable {
+        case flag, environment, file, credential
+        case standard = "default"
+        case unset
+    }
+
+    let name: Setting.Name
+    let source: Source
+    /// The flag, the variable, or the file with its line, if the value is given.
+    var origin: String?
+    /// The values as they are given: several of a flag that repeats.
+    let values: [String]
+
+    /// The value for people, or `nil` if the setting has none.
+    ///
+    /// An address of a database can hold a password, and the address of the backend a key in its query.
+    var value: String? {
+        guard !values.isEmpty else { return nil }
+        return values.map(shown).joined(separator: ",")
+    }
+
+    private func shown(_ value: String) -> String {
+        if value.holdsCredential { return "(not shown: it looks like a token or a secret)" }
+        switch name {
+        case .database:
+            guard !value.hasPrefix(DatabaseLocation.urlFilePrefix) else { return value.escapingInvisible }
+            return (try? DatabaseLocation(value))?.description.escapingInvisible ?? "(not shown)"
+        case .noticeURL:
+            let address = value.prefix { $0 != "?" }
+            return String(address).escapingInvisible + (address.count < value.count ? "?…" : "")
+        default:
+            return value.escapingInvisible
+        }
+    }
+
+    /// The place of the value within its source: a line of the file, or the variable.
+    var place: String? {
+        guard let origin else { return nil }
+        switch source {
+        case .file:
+            // "/etc/refresh-worker/refresh-worker.conf:12: REFRESH_WORKER_MAX_RATE"
+            let parts = origin.split(separator: ": ", maxSplits: 1)
+            return parts.first.map(String.init)
+        case .environment:
+            return origin.split(separator: "'").last.map(String.init)
+        case .flag, .credential, .standard, .unset:
+            return nil
+        }
+    }
+}
+
+extension Setting {
+    /// The name of the credential of systemd that precedes the default, if there is one.
+    var credential: String? {
+        switch name {
+        case .database: "database-url"
+        case .keyFile: "key-ring"
+        case .clientID: "client-id"
+        case .jwtSecretFile: "jwt-secret"
+        case .servicesFile: "services"
+        case .noticeSecretFile: "notice-secret"
+        default: nil
+        }
+    }
+}
