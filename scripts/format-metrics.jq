@@ -5,10 +5,17 @@ def name: . as $id | ($names | fromjson) | .[$id] // .other // $id;
 def pad($width): . + (" " * ([$width - length, 0] | max));
 def clock: .time[11:19];
 def who: .grant | name | pad(16);
+def visible: gsub("\u001b\\[[0-9]+m"; "") | length;
+# Breaks a line between words so that it fits 80 columns. The later lines begin below the text, after time and name.
+def folded:
+  .[0:26] as $start
+  | reduce (.[26:] | split(" "))[] as $word ([];
+      if length > 0 and (.[-1] + " " + $word | visible) <= 54 then .[-1] += " " + $word else . + [$word] end)
+  | $start + join("\n" + " " * 26);
 
 . as $line
 | (try fromjson catch ($line | capture("T(?<clock>[0-9:]{8})\\S*Z (?<level>\\w+) (?<message>.*)") // {message: $line}))
-| if .message then
+| (if .message then
   "\(.clock // "") \(if .level == "notice" then "worker" else .level // "worker" end | pad(16)) \(.message)"
 # The worker's message says the same.
 elif .event == "started" or .event == "stopped" then empty
@@ -35,4 +42,5 @@ elif .event == "summary" then
 else
   (if .grant then .grant |= name else . end | del(.time, .event, .worker) | to_entries) as $fields
   | "\(clock) \(.event | pad(16)) " + ($fields | map("\(.key) \(.value)") | join(", "))
-end
+end)
+| folded
