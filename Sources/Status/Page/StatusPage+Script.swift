@@ -73,6 +73,14 @@ extension StatusPage {
           note.classList.toggle("failed", isFailure);
         }
 
+        // A verdict that is old must not look like the present one.
+        function showQuestion() {
+          main.querySelector("h1").textContent = document.title = "The worker does not answer";
+          const mark = main.querySelector(".mark");
+          mark.setAttribute("class", "mark neutral");
+          mark.querySelector("path").setAttribute("d", "M8.5 9a3.5 3.5 0 1 1 3.5 3.5v2M12 16.5v2.5");
+        }
+
         async function update() {
           if (isUpdating || document.hidden || isSelecting()) return;
           isUpdating = true;
@@ -80,6 +88,7 @@ extension StatusPage {
             show(await read());
             say("Updated every 15 seconds.", false);
           } catch {
+            showQuestion();
             say(`Not updated since ${localTime(main.dataset.at)}: the worker does not answer.`, true);
           }
           isUpdating = false;

@@ -118,8 +118,8 @@ extension StatusPage {
         th { font-weight: inherit; }
         th, td { overflow-wrap: normal; }
         thead th { border-top: 0; color: var(--muted); font-size: .875rem; }
-        th code, td code, td .code { overflow-wrap: break-word; }
-        tbody th .code { display: inline-block; min-width: min(100%, 11rem); overflow-wrap: anywhere; }
+        th code, td code, th .code, td .code { overflow-wrap: break-word; }
+        tbody th bdi { display: inline-block; min-width: min(100%, 17rem); overflow-wrap: anywhere; }
         .number { font-variant-numeric: tabular-nums; white-space: nowrap; }
         .number, .figures tr > :not(:first-child) { text-align: right; }
         .number:not(:last-child) { padding-right: 1.25rem; }
@@ -129,7 +129,7 @@ extension StatusPage {
         dd { margin: 0; }
         .user { font-size: 1.125rem; font-weight: 600; }
 
-        @media (max-width: 56rem) {
+        @media (max-width: 62rem) {
           .columns { grid-template-columns: minmax(0, 1fr); }
           .tools form { flex-basis: 100%; }
           section { margin-left: -.5rem; margin-right: -.5rem; padding: .75rem; }
@@ -139,7 +139,7 @@ extension StatusPage {
           tbody[role] > tr > * { padding: .0625rem 0 .0625rem 5.75rem; border: 0; }
           [data-label]::before { content: attr(data-label); float: left; margin-left: -5.75rem; color: var(--muted);
             font-size: .875rem; }
-          tbody[role] > tr > th { padding-left: 0; font-weight: 600; }
+          tbody[role] > tr > th { padding-left: 0; }
           th[data-label]::before { content: none; }
           [role] > .number { text-align: left; }
           .compact tr > .number { text-align: right; }
@@ -147,7 +147,7 @@ extension StatusPage {
           .compact tbody tr > *, .changes tbody tr > * { padding: 0; }
           .compact [data-label]::before, .changes [data-label]::before { content: none; }
           .changes small { display: none; }
-          .changes tr > * { font-size: .875rem; }
+          .changes tr > * { font-size: .8125rem; }
           .changes tr > :nth-child(even) { padding-left: .5rem; text-align: right; }
           .compact td:last-child { grid-column: 1 / -1; color: var(--muted); font-size: .875rem; }
           dl { grid-template-columns: 1fr; gap: 0; }

@@ -156,6 +156,7 @@ def charts_have_values(browser, url):
         page.goto(url)
         figure = page.locator("figure").first
         before = figure.locator(".top").inner_text()
+        figure.locator("svg").scroll_into_view_if_needed()
         box = figure.locator("svg").bounding_box()
         page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5)
         row = page.locator("#minute tbody tr").last
@@ -218,6 +219,7 @@ def says_that_it_is_old(browser, url):
         page.unroute(url)
         page.clock.fast_forward(15_000)
         wait_for(lambda: status.inner_text() == "Updated every 15 seconds.", 60, "it recovers")
+        assert page.inner_text("h1").startswith("Users "), "it has a verdict again"
 
 
 def asks_for_an_operator(accounts):
