@@ -14,7 +14,11 @@ enum Program {
         var inputs: ConfigurationInputs
         let user: ServiceUser?
         do {
-            arguments = try Command.program.parse(try CommandLine.words(), documents: .current)
+            arguments = try Command.program.parse(
+                try CommandLine.words(),
+                documents: .current,
+                width: TextForm(terminalWidth: Output.standard.width).width ?? HelpPage.usualWidth
+            )
             if let text = arguments.text {
                 Output.standard.write(text)
                 exit(ExitCode.success.rawValue)

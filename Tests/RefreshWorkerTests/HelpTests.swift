@@ -50,6 +50,19 @@ struct HelpTests {
         }
     }
 
+    @Test("fits a narrow terminal too", arguments: everyCommand)
+    func fitsNarrow(words: [String]) throws {
+        let text = try #require(try Command.program.parse(words + ["--help"], width: 40).text)
+        let command = try #require(Command.program.tree.first { $0.words == words })
+        let copied = command.examples.map { "  \($0.key)" }
+        // A purpose is the comment of its example.
+        let lines = text.split(separator: "\n").filter { !copied.contains(String($0)) && !$0.hasPrefix("  # ") }
+        for line in lines where line.count > 40 {
+            #expect(line.contains { $0 == "-" || $0 == "/" || $0 == "_" || $0 == "." }, "only a term is wider: \(line)")
+        }
+        #expect(lines.count { $0.count > 40 } < lines.count / 4)
+    }
+
     @Test("has examples that the program accepts", arguments: everyCommand)
     func examplesWork(words: [String]) throws {
         let command = try #require(Command.program.tree.first { $0.words == words })

@@ -1,17 +1,18 @@
 import Base
 
 extension Command {
-    /// Parses the arguments that follow the program's name.
+    /// Parses the arguments that follow the program's name. A help is laid out for this width.
     func parse(
         _ arguments: [String],
-        documents: DocumentFolder = .sources
+        documents: DocumentFolder = .sources,
+        width: Int = HelpPage.usualWidth
     ) throws(CommandError) -> CommandArguments {
         let scanner = ArgumentScanner(arguments, program: self)
         if scanner.asksForHelp {
-            return try help(about: scanner.words, documents: documents)
+            return try help(about: scanner.words, documents: documents, width: width)
         }
         if scanner.words.first == "help", !scanner.flags.contains(where: { $0.name == "format" }) {
-            return try help(about: Array(scanner.words.dropFirst()), documents: documents)
+            return try help(about: Array(scanner.words.dropFirst()), documents: documents, width: width)
         }
         if scanner.asksForVersion {
             let options = scanner.flags.contains { $0.name == "json" } ? ["json": ""] : [:]
@@ -50,13 +51,14 @@ extension Command {
     /// Returns the help, whatever operands and flags surround the request for it.
     private func help(
         about words: [String],
-        documents: DocumentFolder
+        documents: DocumentFolder,
+        width: Int
     ) throws(CommandError) -> CommandArguments {
         let (command, rest) = descend(words)
         if let word = rest.first, !command.subcommands.isEmpty {
             throw CommandError(usage: [command.unknownSubcommand(word)], of: command.invocation)
         }
-        return CommandArguments(command: command, help: command.helpText(documents: documents))
+        return CommandArguments(command: command, help: command.helpText(documents: documents, width: width))
     }
 
     private func unknownSubcommand(_ word: String) -> String {
@@ -75,7 +77,7 @@ extension Command {
         // Surplus operands are counted and not shown: one of them might be a token in an unknown form.
         guard (operands.count { !$0.isOptional }...operands.count).contains(given.count) else {
             let wanted = operands.isEmpty ? "no operand" : operands.map(\.placeholder).joined(separator: " ")
-            return ["'\(invocation)' takes \(wanted); \(given.count) operands were given"]
+            return ["'\(invocation)' takes \(wanted); \(given.count.counted("operand")) given"]
         }
         return zip(operands, given).compactMap { operand, value in operand.problem(with: value) }
     }

@@ -2,11 +2,11 @@ import Base
 
 extension Command {
     /// Returns the help of this command, ready to print.
-    func helpText(documents: DocumentFolder) -> String {
-        var page = HelpPage()
+    func helpText(documents: DocumentFolder, width: Int) -> String {
+        var page = HelpPage(width: width)
         page.paragraph("\(invocation): \(summary)")
         page.heading("Usage")
-        page.lines(usageLines)
+        page.lines(usageLines(width: width))
         for paragraph in paragraphs {
             page.paragraph(documents.located(paragraph))
         }
@@ -25,13 +25,14 @@ extension Command {
         return page.text
     }
 
-    var usageLines: [String] {
+    func usageLines(width: Int) -> [String] {
         guard !isGroup else { return ["\(invocation) COMMAND [flags]"] }
         if words.isEmpty { return ["refresh-worker [flags]", "refresh-worker COMMAND [flags] [--help]"] }
         if words == ["help"] { return ["refresh-worker help [COMMAND]"] }
         let flags = options.map { "[\($0.usage)]" }
         let words = operands.map { $0.isOptional ? "[\($0.placeholder)]" : $0.placeholder }
-        return HelpPage.usage(of: invocation, parts: words + flags + (settings.isEmpty ? [] : ["[settings]"]))
+        let parts = words + flags + (settings.isEmpty ? [] : ["[settings]"])
+        return HelpPage.usage(of: invocation, parts: parts, width: width)
     }
 
     private var optionDefinitions: [(String, String)] {

@@ -3,7 +3,7 @@ extension Command {
     var manual: String {
         var page = ManualPage(name: "refresh-worker", section: 1, summary: summary)
         page.section("SYNOPSIS")
-        page.verbatim(usageLines)
+        page.verbatim(usageLines(width: HelpPage.usualWidth))
         page.section("DESCRIPTION")
         paragraphs.forEach { page.paragraph($0) }
         page.section("COMMANDS")
@@ -27,7 +27,7 @@ extension Command {
 
     private func describe(on page: inout ManualPage) {
         page.subsection(words.joined(separator: " "))
-        page.verbatim(usageLines)
+        page.verbatim(usageLines(width: HelpPage.usualWidth))
         page.paragraph(summary.sentence)
         paragraphs.forEach { page.paragraph($0) }
         page.definitions(operands.map { ($0.placeholder, $0.summary.sentence) })

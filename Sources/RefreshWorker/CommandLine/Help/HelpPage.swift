@@ -1,15 +1,22 @@
-/// Lays out help for a terminal of 80 columns.
+/// Lays out help for a terminal.
 struct HelpPage {
-    private static let width = 80
-    /// The column at which explanations begin, on the next line if the term is too long.
-    private static let indentation = 28
+    /// The width for a pipe and for a wider terminal.
+    static let usualWidth = 80
 
+    private let width: Int
     private var blocks: [String] = []
+
+    init(width: Int = usualWidth) {
+        self.width = width
+    }
+
+    /// The column at which explanations begin, on the next line if the term is too long: always on a narrow terminal.
+    private var indentation: Int { width < 60 ? 8 : 28 }
 
     var text: String { blocks.joined(separator: "\n\n") + "\n" }
 
     mutating func paragraph(_ text: String) {
-        blocks.append(Self.wrap(text, width: Self.width).joined(separator: "\n"))
+        blocks.append(Self.wrap(text, width: width).joined(separator: "\n"))
     }
 
     /// Adds a heading, which the next block follows without an empty line.
@@ -27,11 +34,11 @@ struct HelpPage {
         guard !entries.isEmpty else { return }
         heading(title)
         let longest = entries.map(\.term.count).max() ?? 0
-        let column = min(longest + 4, Self.indentation)
+        let column = min(longest + 4, indentation)
         let margin = String(repeating: " ", count: column)
         append(
             entries.flatMap { term, explanation in
-                let wrapped = Self.wrap(explanation, width: Self.width - column)
+                let wrapped = Self.wrap(explanation, width: width - column)
                 let start = "  " + term
                 let fits = start.count + 2 <= column
                 let first = fits ? start + margin.dropFirst(start.count) + (wrapped.first ?? "") : start
@@ -51,7 +58,7 @@ struct HelpPage {
     }
 
     /// Lays out a command and its arguments on as many lines as needed, and keeps a flag and its value together.
-    static func usage(of command: String, parts: [String]) -> [String] {
+    static func usage(of command: String, parts: [String], width: Int) -> [String] {
         var lines = [command]
         for part in parts {
             if 2 + lines[lines.count - 1].count + 1 + part.count > width {

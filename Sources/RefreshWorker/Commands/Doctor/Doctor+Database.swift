@@ -130,7 +130,7 @@ extension Doctor {
             let keysInUse = try await counted { try await store.keysInUse() }
             let keys = if let keysInUse { await keyCheck(of: store, keysInUse: keysInUse) } else { Self.keysNotCounted }
             let (grants, checks) = try await statusChecks(of: store)
-            let count = grants.map { "\($0.grants) grants" } ?? "its grants were not counted in time"
+            let count = grants.map { $0.grants.counted("grant") } ?? "its grants were not counted in time"
             return [
                 .ok("intact, its schema is this program's, \(count)").named(Self.content), keys.named("keys in use"),
             ] + [rows?.named("rows")].compactMap(\.self) + checks

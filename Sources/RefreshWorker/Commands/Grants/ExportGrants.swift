@@ -47,7 +47,7 @@ extension Command {
         guard unreadable == 0 else {
             throw CommandError(
                 .configuration,
-                "\(unreadable) grants are not in the export, because the key ring does not open their tokens"
+                "not in the export: \(unreadable.counted("grant")), because the key ring does not open their tokens"
             )
         }
         return .success

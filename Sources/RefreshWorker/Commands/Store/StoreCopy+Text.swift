@@ -23,7 +23,7 @@ extension StoreCopy.Summary {
         let all = counts.values.reduce(0, +)
         let earlier = all > copiedNow ? " (\(all - copiedNow) of them before this was interrupted)" : ""
         return """
-            copied \(source) to \(target): \(all) records\(earlier)
+            copied \(source) to \(target): \(all.counted("record"))\(earlier)
             \(kinds.joined(separator: ", "))
             both databases have the same content: SHA-256 \(digest)
             Next: set REFRESH_WORKER_DATABASE to the new database on every machine, give each the same key ring, run \

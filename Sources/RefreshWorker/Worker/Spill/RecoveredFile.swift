@@ -1,3 +1,4 @@
+import Base
 import Crypto
 import Scheduler
 
@@ -13,6 +14,8 @@ struct RecoveredFile: Sendable {
 extension ResultRecovery {
     /// The outcome in words.
     var sentence: String {
-        "\(stored) results are stored, \(outdated) were out of date, \(unknown) are of grants that are not here"
+        let verb = stored == 1 ? "is" : "are"
+        let outcome = "\(stored.counted("result")) \(verb) stored, \(outdated) out of date"
+        return "\(outcome), \(unknown) of grants that are not here"
     }
 }

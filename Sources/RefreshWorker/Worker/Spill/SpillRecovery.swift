@@ -175,13 +175,13 @@ struct SpillRecovery {
         let contradicting = recovered.summary.contradicting
         if recovered.problem == nil, contradicting > 0 {
             recovered.problem = """
-                the tokens of \(contradicting) users contradict what is stored about them: look at these users with users show
+                the tokens of \(contradicting.counted("user")) contradict what is stored about them: look at these users with users show
                 """
         }
         let unknown = recovered.summary.unknown
         if recovered.problem == nil, unknown > 0 {
             recovered.problem = """
-                \(unknown) of its \(results.count) grants are not in this database: it is another one, or an older \
+                \(unknown) of its \(results.count.counted("grant")) are not in this database: it is another one, or an older \
                 backup
                 """
         }
