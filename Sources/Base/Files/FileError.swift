@@ -12,6 +12,8 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
         case system(Int32)
         /// A library failed, which says nothing about the file.
         case library
+        /// A program that opens or closes the file failed, which might pass.
+        case program
         /// The file's content, owner or permissions.
         case unfit
     }
@@ -29,7 +31,11 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// `true` if the same file might be usable later without a change by the operator.
     package var mayPass: Bool {
-        if case .system(let code) = kind { Self.mayPass(code) } else { false }
+        switch kind {
+        case .system(let code): Self.mayPass(code)
+        case .program: true
+        case .missing, .folderMissing, .library, .unfit: false
+        }
     }
 
     /// `true` if a call that failed with this `errno` might succeed later without a change by the operator.

@@ -11,6 +11,8 @@ private import Glibc
 ///     6b23c0d5 ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8= retired 1795342272
 ///     d7865a46 QEFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXWFlaW1xdXl8= binding
 ///
+/// With a ``KeyRingWrapping`` the file holds that text in another form.
+///
 /// Every call blocks on the disk. A rewrite also blocks while another process rewrites the same file. Do not make these
 /// calls on the cooperative pool.
 package enum KeyRingFile {
@@ -25,16 +27,20 @@ package enum KeyRingFile {
         let file = try open(path, namedBy: path)
         let status = try addingPath(path) { () throws(SystemCallError) in try file.status() }
         let isCredential = credentialsDirectory.map { isInside(path, in: $0) } ?? false
-        try check(status, isCredential: isCredential, path: path)
-        return try document(in: file, path: path).ring
+        try checkOwner(status, isCredential: isCredential, path: path)
+        try checkMode(status, isCredential: isCredential, path: path)
+        return try document(in: file, wrapping: nil, path: path).ring
     }
 
     /// Creates a file with one new key, and fails if the file exists.
-    package static func generate(path: String) throws(FileError) -> KeyID {
+    package static func generate(
+        path: String,
+        wrapping: (any KeyRingWrapping)? = nil
+    ) throws(FileError) -> KeyID {
         let key = try newKey(path: path) { () throws(CryptoError) in try .random() }
-        let document = try KeyRingDocument(key: key, path: path)
+        let content = try content(of: try KeyRingDocument(key: key, path: path), wrapping: wrapping, path: path)
         do throws(SystemCallError) {
-            try OpenFile.create(path: path, content: document.text, temporary: "\(path).\(key.id).new")
+            try OpenFile.create(path: path, content: content, temporary: "\(path).\(key.id).new")
         } catch {
             switch error.code {
             case EEXIST:
@@ -52,41 +58,60 @@ package enum KeyRingFile {
     }
 
     /// Adds a new key that opens but does not seal until it is promoted.
-    package static func addPending(path: String) throws(FileError) -> KeyID {
+    package static func addPending(
+        path: String,
+        wrapping: (any KeyRingWrapping)? = nil
+    ) throws(FileError) -> KeyID {
         let key = try newKey(path: path) { () throws(CryptoError) in try .random(isPending: true) }
-        try rewrite(path) { (document) throws(FileError) in try document.append(key) }
+        try rewrite(path, wrapping: wrapping) { (document) throws(FileError) in try document.append(key) }
         return key.id
     }
 
     /// Adds a new binding key, to which refresh tokens are bound from now on.
     ///
     /// Those that are bound to another key stay bound to it.
-    package static func addBinding(path: String) throws(FileError) -> KeyID {
+    package static func addBinding(
+        path: String,
+        wrapping: (any KeyRingWrapping)? = nil
+    ) throws(FileError) -> KeyID {
         let key = try newKey(path: path) { () throws(CryptoError) in try .randomBinding() }
-        try rewrite(path) { (document) throws(FileError) in try document.insert(binding: key) }
+        try rewrite(path, wrapping: wrapping) { (document) throws(FileError) in try document.insert(binding: key) }
         return key.id
     }
 
     /// Makes a key the first and active one, so that it seals.
     ///
     /// A second call changes nothing.
-    package static func promote(_ id: KeyID, path: String) throws(FileError) {
-        try rewrite(path) { (document) throws(FileError) in try document.promote(id) }
+    package static func promote(
+        _ id: KeyID,
+        path: String,
+        wrapping: (any KeyRingWrapping)? = nil
+    ) throws(FileError) {
+        try rewrite(path, wrapping: wrapping) { (document) throws(FileError) in try document.promote(id) }
     }
 
     /// Retires a key: it opens but never seals again. A binding key still signs, but no more tokens are bound to it.
     ///
     /// The key that seals is refused.
-    package static func retire(_ id: KeyID, at now: Timestamp, path: String) throws(FileError) {
-        try rewrite(path) { (document) throws(FileError) in try document.retire(id, at: now) }
+    package static func retire(
+        _ id: KeyID,
+        at now: Timestamp,
+        path: String,
+        wrapping: (any KeyRingWrapping)? = nil
+    ) throws(FileError) {
+        try rewrite(path, wrapping: wrapping) { (document) throws(FileError) in try document.retire(id, at: now) }
     }
 
     /// Removes a key permanently.
     ///
     /// The key that seals, and therefore the last one, is refused. Only the caller can know if a stored value still
     /// needs the key. No command removes a binding key.
-    package static func remove(_ id: KeyID, path: String) throws(FileError) {
-        try rewrite(path) { (document) throws(FileError) in try document.remove(id) }
+    package static func remove(
+        _ id: KeyID,
+        path: String,
+        wrapping: (any KeyRingWrapping)? = nil
+    ) throws(FileError) {
+        try rewrite(path, wrapping: wrapping) { (document) throws(FileError) in try document.remove(id) }
     }
 
     private static func newKey(
@@ -107,21 +132,38 @@ extension KeyRingFile {
     /// A symbolic link is kept: the file that it points to is replaced.
     private static func rewrite(
         _ path: String,
+        wrapping: (any KeyRingWrapping)?,
         _ change: (inout KeyRingDocument) throws(FileError) -> Void
     ) throws(FileError) {
         let target = try addingPath(path) { () throws(SystemCallError) in try OpenFile.resolve(path) }
         let file = try openLocked(target, namedBy: path)
         let status = try addingPath(path) { () throws(SystemCallError) in try file.status() }
-        try check(status, isCredential: false, path: path)
-        var document = try document(in: file, path: path)
+        try checkOwner(status, isCredential: false, path: path)
+        if wrapping == nil {
+            try checkMode(status, isCredential: false, path: path)
+        } else {
+            try checkWrapped(status, path: path)
+        }
+        var document = try document(in: file, wrapping: wrapping, path: path)
         try change(&document)
-        let text = document.text
-        guard text.count <= maximumSize else {
-            throw tooLarge(path)
-        }
+        let content = try content(of: document, wrapping: wrapping, path: path)
         try addingPath(path) { () throws(SystemCallError) in
-            try OpenFile.replace(path: target, content: text, permissions: status.permissions)
+            try OpenFile.replace(path: target, content: content, permissions: status.permissions)
         }
+    }
+
+    /// Returns the content of the file for a ring.
+    private static func content(
+        of document: KeyRingDocument,
+        wrapping: (any KeyRingWrapping)?,
+        path: String
+    ) throws(FileError) -> Secret {
+        let text = document.text
+        guard text.count <= maximumSize else { throw tooLarge(path) }
+        guard let wrapping else { return text }
+        let content = try wrappedContent(of: document, wrapping: wrapping, path: path)
+        guard content.count <= maximumWrappedSize else { throw tooLarge(path) }
+        return content
     }
 
     /// Opens the file and waits for its lock, and retries if another process has replaced the file since it was opened.
@@ -150,7 +192,7 @@ extension KeyRingFile {
         }
     }
 
-    private static func check(_ status: FileIdentity, isCredential: Bool, path: String) throws(FileError) {
+    private static func checkOwner(_ status: FileIdentity, isCredential: Bool, path: String) throws(FileError) {
         let user = geteuid()
         guard status.isRegular else {
             throw FileError(
@@ -165,6 +207,9 @@ extension KeyRingFile {
             let advice = takeOver ?? "run the command as the owner: runuser -u \(owner) -- refresh-worker …"
             throw FileError(keyFile: path, "belongs to user \(owner), but user \(running) is running: \(advice)")
         }
+    }
+
+    private static func checkMode(_ status: FileIdentity, isCredential: Bool, path: String) throws(FileError) {
         guard status.permissions & (isCredential ? 0o037 : 0o077) == 0 else {
             let digits = String(status.permissions, radix: 8)
             let mode = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
@@ -173,15 +218,20 @@ extension KeyRingFile {
         }
     }
 
-    private static func document(in file: borrowing OpenFile, path: String) throws(FileError) -> KeyRingDocument {
-        let text: Secret?
+    private static func document(
+        in file: borrowing OpenFile,
+        wrapping: (any KeyRingWrapping)?,
+        path: String
+    ) throws(FileError) -> KeyRingDocument {
+        let content: Secret?
         do throws(SystemCallError) {
-            text = try file.read(limit: maximumSize)
+            content = try file.read(limit: wrapping == nil ? maximumSize : maximumWrappedSize)
         } catch {
             throw FileError(keyFile: path, because: error)
         }
-        guard let text else { throw tooLarge(path) }
-        return try KeyRingDocument(text: text, path: path)
+        guard let content else { throw tooLarge(path) }
+        guard let wrapping else { return try KeyRingDocument(text: content, path: path) }
+        return try document(printedBy: wrapping, for: content, path: path)
     }
 
     /// Runs calls on an existing file, and adds its path to their errors.

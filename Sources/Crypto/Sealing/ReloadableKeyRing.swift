@@ -16,19 +16,29 @@ package final class ReloadableKeyRing: Sendable {
 
     /// The ring's name for messages.
     package let name: String
+    private let update: @Sendable () -> Void
     private let load: @Sendable () throws -> KeyRing
     private let state: Mutex<State>
 
     /// Loads the ring.
     ///
-    /// Every ``reload()`` calls `load` again.
-    package init(name: String = "the key ring", load: @escaping @Sendable () throws -> KeyRing) throws {
+    /// Every ``reload()`` calls `load` again, which must not block for long. If reading the ring takes long, `update`
+    /// does that and `load` returns the result.
+    package init(
+        name: String = "the key ring",
+        update: @escaping @Sendable () -> Void = {},
+        load: @escaping @Sendable () throws -> KeyRing
+    ) throws {
         self.name = name
+        self.update = update
         self.load = load
         state = Mutex(State(ring: try load()))
     }
 
     package var current: KeyRing { state.withLock { $0.ring } }
+
+    /// Prepares a reload that must see the file as it is now, and blocks for as long as that takes.
+    package func updateFromFile() { update() }
 
     /// Reads the file again, and adopts it if it holds every key in memory.
     ///
