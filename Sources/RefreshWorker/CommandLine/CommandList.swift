@@ -17,7 +17,7 @@ extension Command {
             A grant is one user's consent at Google: its refresh token, its current access token and its state. A user \
             has one for each connected Google account. All of these commands can be used while the worker runs.
             """,
-        settings: [.config, .database, .keyFile],
+        settings: [.config, .database, .keyFile, .keyCommand],
         subcommands: [
             listGrants, showGrant, showHistory, addGrant, importGrants, retryGrants,
             setClient, exportGrants, disconnectGrant,
@@ -57,7 +57,7 @@ extension Command {
             user of the worker. Without it every user must sign in again, so keep a copy in a safe place, apart from \
             copies of the database.
             """,
-        settings: [.config, .keyFile],
+        settings: [.config, .keyFile, .keyCommand],
         subcommands: [generateKeys, listKeys, rotateKeys, retireKey, addBindingKey],
         run: nil
     )
@@ -121,7 +121,7 @@ extension Command {
             start, and every command that opens the database, stores them. docs/operate.md#spill-files says when that \
             needs a person.
             """,
-        settings: [.config, .database, .keyFile],
+        settings: [.config, .database, .keyFile, .keyCommand],
         subcommands: [recoverResults],
         run: nil
     )

@@ -14,6 +14,10 @@ struct Configuration: Equatable, Sendable {
     let configurationFile: String?
     let database: DatabaseLocation
     let keyFile: String
+    /// Prints the key ring, if `keyFile` does not hold it in plain text.
+    let keyCommand: ExternalCommand?
+    /// Prints the content of `keyFile` for a changed key ring.
+    let keyWrapCommand: ExternalCommand?
     /// The key ring of the running service, for a command beside it that cannot read `keyFile`.
     let serviceKeyRing: String?
     /// The configured client ids in order, without duplicates. There might be none, because a grant can carry its own.
@@ -83,6 +87,11 @@ struct Configuration: Equatable, Sendable {
         database = resolver.database()
         keyFile = resolver.value(of: .keyFile, SettingValue.text, insteadOfDefault: resolver.credential("key-ring"))
         serviceKeyRing = resolver.serviceKeyRing
+        keyCommand = resolver.optional(.keyCommand, ExternalCommand.init)
+        keyWrapCommand = resolver.optional(.keyWrapCommand, ExternalCommand.init)
+        if keyWrapCommand != nil, keyCommand == nil {
+            resolver.report(.keyWrapCommand, needs: "--key-command: the program that reads what this one writes")
+        }
         clientIDs = resolver.clientIDs()
         clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.text)
         serverClientID = resolver.optional(.serverClientID, InputText.clientID)

@@ -133,6 +133,11 @@ struct ConfigurationResolver {
         return identifiers
     }
 
+    /// Records that a setting is of no use without another one.
+    mutating func report(_ name: Setting.Name, needs need: String) {
+        problems.append(.init(origin: "--\(name.rawValue)", message: "needs \(need)"))
+    }
+
     private func isGiven(_ name: Setting.Name) -> Bool {
         sources.layers.contains { $0[name] != nil }
     }

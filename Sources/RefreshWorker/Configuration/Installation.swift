@@ -81,6 +81,8 @@ extension Command {
         var files = [configuration.caFile]
         if settings.contains(.database) { files.append(configuration.database.file) }
         if settings.contains(.keyFile) { files.append(configuration.keyFile) }
+        if settings.contains(.keyCommand) { files.append(configuration.keyCommand?.programFile) }
+        if settings.contains(.keyWrapCommand) { files.append(configuration.keyWrapCommand?.programFile) }
         if settings.contains(.servicesFile) { files.append(configuration.servicesFile) }
         if settings.contains(.noticeSecretFile) { files.append(configuration.noticeSecretFile) }
         if settings.contains(.clientSecretFile) { files.append(configuration.clientSecretFile) }

@@ -30,6 +30,20 @@ extension Setting {
             If systemd passes a credential named key-ring, that is the default instead.
             """
         },
+        Setting(.keyCommand, placeholder: "COMMAND", change: .restart(\.keyCommand)) {
+            """
+            A program that prints the key ring, such as one that decrypts it with a KMS (docs/key-command.md). It reads \
+            the content of --key-file from its standard input, and runs at the start, when that file changes and at a \
+            reload. Blanks separate its words, quotes keep them together, and no shell takes part.
+            """
+        },
+        Setting(.keyWrapCommand, placeholder: "COMMAND", change: .restart(\.keyWrapCommand)) {
+            """
+            The opposite of --key-command: it reads the key ring from its standard input and prints the new content of \
+            --key-file. Only the commands that change the ring need it. What it prints replaces the file only after \
+            --key-command has read the same ring from it.
+            """
+        },
         Setting(.clientID, placeholder: "ID", repeatable: true, change: .reload(.clients, \.clientIDs)) {
             """
             OAuth client id of the app that obtained the grants. Can repeat; in the environment and the file a list \

@@ -13,6 +13,8 @@ struct Setting: Sendable {
         case config
         case database
         case keyFile = "key-file"
+        case keyCommand = "key-command"
+        case keyWrapCommand = "key-wrap-command"
         case clientID = "client-id"
         case clientSecretFile = "client-secret-file"
         case serverClientID = "server-client-id"

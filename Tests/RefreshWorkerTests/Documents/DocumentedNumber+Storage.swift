@@ -20,6 +20,17 @@ extension DocumentedNumber {
             "cannot be reached for \(RefreshRules.maximumRevocation.spelled)"
         )
         numbers.add(
+            "docs/key-command.md",
+            "at most \(ExternalCommand.Limits().output.grouped) bytes. It is never logged",
+            "After \(ExternalCommand.Limits().time.spelled) the program and its children are killed",
+            "within \(CommandedKeyRing.interval.spelled) after `KEY_FILE` has changed",
+            "runs again after \(KeyCommandSchedule.firstPause.seconds) seconds, and then up to every "
+                + "\(KeyCommandSchedule.maximumPause.spelled)",
+            "up to every \(KeyCommandWait.maximumPause.spelled)",
+            "the last \(ShownErrorOutput.maximumLength) characters",
+            "A rotation waits \(KeyRotation.workerTimeout.spelled) for them"
+        )
+        numbers.add(
             "docs/architecture.md",
             "up to \(DeletionClock.believedRestart.minutes) minutes are believed",
             "of less than \(DeletionClock.believedRestart.minutes) minutes is believed"

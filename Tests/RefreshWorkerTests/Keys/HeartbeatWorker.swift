@@ -19,8 +19,13 @@ struct HeartbeatWorker: Sendable {
 
     init(_ fixture: OperatorFixture, named name: String = "right", keyFile: String? = nil) async throws {
         let path = keyFile ?? fixture.keyFile
+        let vault = TokenVault(ring: try ReloadableKeyRing { try KeyRingFile.load(path: path) })
+        try await self.init(fixture, named: name, vault: vault)
+    }
+
+    init(_ fixture: OperatorFixture, named name: String = "right", vault: TokenVault) async throws {
         store = try fixture.openStore()
-        vault = TokenVault(ring: try ReloadableKeyRing { try KeyRingFile.load(path: path) })
+        self.vault = vault
         log = EngineLog(
             metrics: MetricsLog(sink: lines, worker: name, time: fixture.time),
             diagnostics: DiagnosticLog(level: .error, time: fixture.time, descriptor: -1),

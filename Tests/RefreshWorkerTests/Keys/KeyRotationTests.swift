@@ -207,6 +207,7 @@ private final class RotationFixture: Sendable {
         let time = base.time
         let rotation = KeyRotation(
             keyFile: base.keyFile,
+            wrapping: nil,
             store: store,
             vault: vault,
             heartbeat: WorkerHeartbeat(

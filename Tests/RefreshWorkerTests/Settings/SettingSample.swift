@@ -29,6 +29,8 @@ struct SettingSample: Sendable {
         case .config: SettingSample("ROOT/other.conf", seen: "77.0")
         case .database: SettingSample("ROOT/other.sqlite")
         case .keyFile: SettingSample("ROOT/missing")
+        case .keyCommand: SettingSample("ROOT/missing")
+        case .keyWrapCommand: SettingSample("ROOT/missing", with: [.keyCommand: "cat"])
         case .clientID: SettingSample("1234-other.apps.googleusercontent.com")
         case .clientSecretFile: SettingSample("ROOT/client-secret", seen: "the-secret-of-the-client")
         case .serverClientID:

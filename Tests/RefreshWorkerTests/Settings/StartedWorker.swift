@@ -79,6 +79,10 @@ struct StartedWorker {
         case .config, .summaryInterval: return ["\(configuration.summaryInterval)"]
         case .database: return [try names(ending: ".sqlite")]
         case .keyFile: return ["\(worker.vault.ring.current.sealingKeyID)"]
+        case .keyCommand: return ["\(worker.vault.ring.current.sealingKeyID)"]
+        case .keyWrapCommand:
+            let commands = worker.context.commandedKeyRing?.commands
+            return [commands?.closing?.words.joined(separator: " ") ?? "none"]
         case .clientID:
             let status = try await worker.context.status(from: worker.store).snapshot()
             let clientIDs = [dependencies.clientIDs, reader.clientIDs(), status.clients.map(\.id)]

@@ -11,8 +11,9 @@ extension Doctor {
     static let folderAdvice = "check that the worker's user can enter its folders"
 
     func fileChecks() -> [Check] {
-        [configurationFile, keyRing, clientSecret, certificates, metricsLog, credentials].compactMap(\.self)
-            + clientIDs + [serverClient].compactMap(\.self)
+        [
+            configurationFile, keyRing, keyCommand, keyWrapCommand, clientSecret, certificates, metricsLog, credentials,
+        ].compactMap(\.self) + clientIDs + [serverClient].compactMap(\.self)
     }
 
     /// Checks the configuration file.

@@ -31,7 +31,7 @@ extension Command {
             .connection,
             .json,
         ],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .logLevel],
         examples: [
             "refresh-worker grants add alice --token-file ./alice.token": "a refresh token kept in a file",
             "pass show google/alice | refresh-worker grants add alice": "from a password store",

@@ -19,7 +19,8 @@ extension Command {
         operands: [.user("the user whose grant to end")],
         options: [.connection, .dryRun, .yes, .json],
         settings: [
-            .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .caFile, .logLevel,
+            .config, .database, .keyFile, .keyCommand, .clientID, .clientSecretFile, .revocationEndpoint, .caFile,
+            .logLevel,
         ],
         examples: [
             "refresh-worker grants disconnect alice --dry-run": "would it be revoked at Google too?",

@@ -17,7 +17,7 @@ extension Command {
             .toggle("plaintext", "confirm that the output contains usable tokens"),
             .toggle("json", "changes nothing: an export is JSON lines in any case"),
         ],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .logLevel],
         examples: [
             "refresh-worker grants export --plaintext | age -r KEY > grants.jsonl.age":
                 "encrypt the tokens before they reach the disk"

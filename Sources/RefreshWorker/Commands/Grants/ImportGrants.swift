@@ -53,7 +53,7 @@ extension Command {
             ),
             .jsonSummary,
         ],
-        settings: [.config, .database, .keyFile, .clientID, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .clientID, .logLevel],
         examples: [
             "refresh-worker grants import grants.jsonl": "from a file",
             "ssh old-host export-grants | refresh-worker grants import -":

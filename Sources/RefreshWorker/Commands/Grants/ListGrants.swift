@@ -41,7 +41,7 @@ extension Command {
             ),
             OptionSpecification("limit", .number(1...1_000_000), "at most this many grants"),
         ],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .logLevel],
         examples: [
             "refresh-worker grants list": "a table of all grants",
             "refresh-worker grants list --expired --sort since --limit 20":

@@ -31,7 +31,9 @@ extension Command {
             ),
             .jsonObject,
         ],
-        settings: [.config, .database, .keyFile, .clientID, .clientSecretFile, .tokenEndpoint, .caFile, .logLevel],
+        settings: [
+            .config, .database, .keyFile, .keyCommand, .clientID, .clientSecretFile, .tokenEndpoint, .caFile, .logLevel,
+        ],
         examples: [
             "refresh-worker token alice --min-ttl 300 > /run/user/1000/token":
                 "a token that is valid for five more minutes, not shown on the terminal"

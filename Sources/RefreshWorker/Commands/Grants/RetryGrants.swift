@@ -31,7 +31,7 @@ extension Command {
             .connection,
             .json,
         ],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .logLevel],
         examples: [
             "refresh-worker grants retry alice": "try alice's grant now",
             "refresh-worker grants retry --state suspended": "after an administrator has lifted a block",

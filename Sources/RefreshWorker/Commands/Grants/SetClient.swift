@@ -19,7 +19,7 @@ extension Command {
             OptionSpecification("to", .clientID, "the right client id; needed", need: ""),
             .json,
         ],
-        settings: [.config, .database, .keyFile, .clientID, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .clientID, .logLevel],
         examples: [
             """
             refresh-worker grants set-client --from 1234-old.apps.googleusercontent.com \

@@ -11,7 +11,7 @@ extension Command {
         discussion: "Shows the grant's state, its reason and time, its due time and its history, never a token.",
         operands: [.user("the user whose grant to show")],
         options: [.connection, .json],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .logLevel],
         examples: ["refresh-worker grants show alice": "what happened to alice's grant"],
         exitCodes: .ofDatabase(.unknownUser)
     ) { arguments, context, output in

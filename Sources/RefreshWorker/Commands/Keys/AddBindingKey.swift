@@ -14,12 +14,13 @@ extension Command {
             before you switch --bind-tokens on. docs/binding.md says more.
             """,
         options: [.jsonObject],
-        settings: [.config, .keyFile, .logLevel],
+        settings: [.config, .keyFile, .keyCommand, .keyWrapCommand, .logLevel],
         examples: ["refresh-worker keys add-binding": "once, before --bind-tokens is switched on"],
         exitCodes: [.success, .usage, .internalFailure, .inputOutput, .configuration]
     ) { _, context, output in
         let path = context.configuration.keyFile
-        let id = try await BlockingCallQueue.files.run { try KeyRingFile.addBinding(path: path) }
+        let wrapping = context.keyWrapping
+        let id = try await BlockingCallQueue.files.run { try KeyRingFile.addBinding(path: path, wrapping: wrapping) }
         let text = """
             added the binding key \(id) to \(path)
             Back this file up now, in a safe place apart from copies of the database: if the key is lost, users whose \

@@ -15,7 +15,7 @@ extension Command {
             former key ring exists, --lost makes a new one.
             """,
         options: [.toggle("lost", "give up the tokens of a key ring that is lost"), .jsonObject],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .keyWrapCommand, .logLevel],
         examples: [
             "refresh-worker keys generate": "once, before the worker's first start"
         ],
@@ -24,9 +24,10 @@ extension Command {
         let path = context.configuration.keyFile
         // After a final loss the ring is made nevertheless.
         if !arguments.has("lost"), !context.inputs.files.exists(path) { try await refuseIfTokensAreSealed(context) }
+        let wrapping = context.keyWrapping
         let id: KeyID
         do {
-            id = try await BlockingCallQueue.files.run { try KeyRingFile.generate(path: path) }
+            id = try await BlockingCallQueue.files.run { try KeyRingFile.generate(path: path, wrapping: wrapping) }
         } catch let error as FileError {
             throw CommandError(notGenerated: error, at: path)
         }
@@ -83,7 +84,7 @@ extension CommandError {
         switch error.kind {
         case .folderMissing:
             self.init(.cannotCreate, "\(error): run: mkdir -p \(path.parentFolder)")
-        case .system(ENOSPC), .system(EDQUOT), .system(EIO):
+        case .system(ENOSPC), .system(EDQUOT), .system(EIO), .program:
             self.init(.inputOutput, "\(error)")
         case .library:
             self.init(.internalFailure, "\(error)")

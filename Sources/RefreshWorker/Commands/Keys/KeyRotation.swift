@@ -47,6 +47,7 @@ struct KeyRotation: Sendable {
     }
 
     let keyFile: String
+    let wrapping: (any KeyRingWrapping)?
     let store: any Store
     let vault: TokenVault
     let heartbeat: WorkerHeartbeat
@@ -79,12 +80,15 @@ struct KeyRotation: Sendable {
                 )
                 continue
             case .addKey:
-                let key = try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.addPending(path: keyFile)
+                let key = try await BlockingCallQueue.files.run { [keyFile, wrapping] in
+                    try KeyRingFile.addPending(path: keyFile, wrapping: wrapping)
                 }
                 reportProgress(.added(key))
             case .promote(let key):
                 try await store.recordKey(key, of: vault.ring.current)
-                try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.promote(key, path: keyFile) }
+                try await BlockingCallQueue.files.run { [keyFile, wrapping] in
+                    try KeyRingFile.promote(key, path: keyFile, wrapping: wrapping)
+                }
                 reportProgress(.promoted(key))
             case .reseal:
                 try await reseal(state, progress: &progress)
@@ -98,7 +102,10 @@ struct KeyRotation: Sendable {
     private func readState(_ progress: Progress) async throws -> RotationState {
         // The ring is read before the report: if it cannot be read, the rotation must end and not continue with the old
         // one.
-        try await BlockingCallQueue.files.run { [ring = vault.ring] in _ = try ring.reload() }
+        try await BlockingCallQueue.files.run { [ring = vault.ring] in
+            ring.updateFromFile()
+            _ = try ring.reload()
+        }
         try await heartbeat.report()
         if let refusal = vault.ring.rejection { throw CommandError(.configuration, refusal) }
         return RotationState(

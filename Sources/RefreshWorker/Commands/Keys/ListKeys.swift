@@ -13,7 +13,7 @@ extension Command {
             ring are all that keeps their users signed in.
             """,
         options: [.json],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .logLevel],
         examples: ["refresh-worker keys list": "is the old key still in use?"],
         exitCodes: .ofDatabase()
     ) { _, context, output in

@@ -18,7 +18,7 @@ extension Command {
             """,
         operands: [.keyID("the key's id, as keys list prints it")],
         options: [.toggle("lost", "give up a key that no copy of the ring holds"), .jsonObject],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .keyWrapCommand, .logLevel],
         examples: ["refresh-worker keys retire 7f3a91c2": "after keys rotate has finished"],
         exitCodes: .ofDatabase(.badData)
     ) { arguments, context, output in
@@ -33,6 +33,7 @@ extension Command {
         let vault = try context.openVault()
         let ring = vault.ring.current
         let path = context.configuration.keyFile
+        let wrapping = context.keyWrapping
         let use: DatabaseAccess = isLost ? .givingUpKeys : .changing
         let outcome = try await context.withExistingStore(for: use) { store -> KeyRetirement in
             if case .foreign = try await store.fit(of: ring), !isLost { throw CommandError(foreignRing: path) }
@@ -46,7 +47,9 @@ extension Command {
             if keys.role(of: id) == .binds, context.configuration.bindsTokens { throw CommandError(binding: id) }
             guard let entry = keys.entries.first(where: { $0.id == id }), let end = entry.removableAt else {
                 let now = context.time.now
-                try await BlockingCallQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
+                try await BlockingCallQueue.files.run {
+                    try KeyRingFile.retire(id, at: now, path: path, wrapping: wrapping)
+                }
                 return .retired(removableAt: now + KeyRingSummary.Entry.retirement)
             }
             guard end <= context.time.now else {
@@ -62,7 +65,7 @@ extension Command {
                     "key \(id) is retired already, and a binding key stays in the ring: its line does no harm"
                 )
             }
-            try await ring.remove(id, from: path, in: store)
+            try await ring.remove(id, from: path, wrapping: wrapping, in: store)
             return .removed
         }
         output.answer(outcome.text(of: id, in: path)) { outcome.write(id, in: path, to: &$0) }

@@ -14,7 +14,7 @@ extension Command {
             error.
             """,
         options: [.jsonObject],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .keyWrapCommand, .logLevel],
         examples: [
             "refresh-worker keys rotate":
                 "once a year, or after a person who knew the key has left"
@@ -35,7 +35,12 @@ extension Command {
         let outcome = try await context.withExistingStore(for: .changing) { store in
             let outcome = try await rotate(store: store, vault: vault, until: stop, in: context, printingTo: output)
             for key in outcome?.removable ?? [] {
-                try await vault.ring.current.remove(key, from: context.configuration.keyFile, in: store)
+                try await vault.ring.current.remove(
+                    key,
+                    from: context.configuration.keyFile,
+                    wrapping: context.keyWrapping,
+                    in: store
+                )
             }
             return outcome
         }
@@ -62,6 +67,7 @@ extension Command {
         let progress = TerminalProgress()
         let rotation = KeyRotation(
             keyFile: context.configuration.keyFile,
+            wrapping: context.keyWrapping,
             store: store,
             vault: vault,
             heartbeat: heartbeat,

@@ -25,7 +25,8 @@ extension Command {
             ),
         ],
         settings: [
-            .config, .database, .keyFile, .clientID, .serverClientID, .maxRate, .listen, .noticeURL, .logLevel,
+            .config, .database, .keyFile, .keyCommand, .clientID, .serverClientID, .maxRate, .listen, .noticeURL,
+            .logLevel,
         ],
         examples: [
             "refresh-worker status": "a report for people",

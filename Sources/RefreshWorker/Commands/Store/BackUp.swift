@@ -27,7 +27,7 @@ extension Command {
             OptionSpecification("keep", .number(1...10_000), "keep this many copies in the folder, no older ones"),
             .jsonObject,
         ],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .logLevel],
         examples: [
             "refresh-worker backup /var/lib/refresh-worker/copy.sqlite": "a copy for tonight",
             "refresh-worker backup --archive --keep 14 /var/lib/refresh-worker/backups": "every night, for two weeks",

@@ -14,7 +14,7 @@ extension Command {
             """,
         operands: [.file("the spill file")],
         options: [.jsonObject],
-        settings: [.config, .database, .keyFile, .logLevel],
+        settings: [.config, .database, .keyFile, .keyCommand, .logLevel],
         examples: [
             """
             refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \

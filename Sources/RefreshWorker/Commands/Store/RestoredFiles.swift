@@ -54,7 +54,7 @@ extension Configuration {
 
     /// Says what someone who reads a copy with these files can do.
     func secrecy(ofCopyWith files: [String], hasSecrets: Bool) -> String {
-        if files.contains(keyFile) {
+        if files.contains(keyFile), keyCommand == nil {
             return "It holds keys in plain text, with which every token in it can be used: encrypt it."
         }
         return "Its tokens stay sealed." + (hasSecrets ? " It holds other secrets in plain text: encrypt it." : "")

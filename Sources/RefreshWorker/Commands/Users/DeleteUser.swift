@@ -20,7 +20,8 @@ extension Command {
         operands: [.user("the user to delete")],
         options: [.dryRun, .yes, .json],
         settings: [
-            .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .noticeURL, .caFile,
+            .config, .database, .keyFile, .keyCommand, .clientID, .clientSecretFile, .revocationEndpoint, .noticeURL,
+            .caFile,
             .logLevel,
         ],
         examples: [

@@ -46,7 +46,7 @@ struct Daemon {
     /// database's, and the other workers must know this one.
     func openWorker() async throws -> Worker {
         let began = context.time.sinceBoot
-        let vault = try context.openVault()
+        let vault = try await KeyCommandWait(context, notifier: notifier).run { [context] in try context.openVault() }
         try context.checkBinding(with: vault)
         let store = try await wait.run { try await openStore() }
         let worker = try await Worker(context, store: store, vault: vault, notifier: notifier)

@@ -21,7 +21,7 @@ struct Pass {
     }
 
     func run() async throws -> ExitCode {
-        let vault = try context.openVault()
+        let vault = try await BlockingCallQueue.keyCommand.run { [context] in try context.openVault() }
         let store = try await context.openStore()
         let worker = try await Worker(context, store: store, vault: vault)
         let engine = worker.engine

@@ -33,6 +33,7 @@ extension Worker {
                     await engine.recordClock()
                 }
             },
+            { await context.commandedKeyRing?.updateRepeatedly() },
         ]
     }
 

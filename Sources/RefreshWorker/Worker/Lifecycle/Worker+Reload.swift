@@ -10,6 +10,8 @@ extension Worker {
     /// The log is reopened in every case, because a rotated file must be let go even if the configuration has an error.
     func reload() async {
         writer.reopen()
+        // Not awaited: it can take half a minute, in which a request to stop would wait.
+        context.commandedKeyRing?.request()
         do {
             let pending = try await reloadConfiguration()
             if pending.isEmpty {

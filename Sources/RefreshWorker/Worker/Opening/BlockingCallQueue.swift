@@ -5,6 +5,9 @@ final class BlockingCallQueue: Sendable {
     /// The queue for short calls on files and their locks.
     static let files = BlockingCallQueue(label: "refresh-worker.files")
 
+    /// The queue for the program that prints the key ring, which can take half a minute.
+    static let keyCommand = BlockingCallQueue(label: "refresh-worker.key-command")
+
     private let queue: DispatchQueue
 
     init(label: String) {

@@ -22,6 +22,9 @@ struct CommandContext: Sendable {
     /// The name of this process in leases, in its report to other workers, and in log lines.
     let workerName: String
 
+    /// The key ring that `--key-command` prints, if that is set. All parts of the process use one, so that it runs once.
+    let commandedKeyRing: CommandedKeyRing?
+
     /// `time` replaces the clock of the database, in tests.
     init(configuration: Configuration, inputs: ConfigurationInputs, time: (any TimeSource)? = nil) {
         current = Shared(configuration)
@@ -34,6 +37,7 @@ struct CommandContext: Sendable {
             journalStream: inputs.environment["JOURNAL_STREAM"],
             located: DocumentFolder.current.located
         )
+        commandedKeyRing = CommandedKeyRing(configuration, inputs: inputs, time: self.time)
         workerName = "\(ProcessSetup.id)-\(String(random.nextBits() >> 32, radix: 16))"
     }
 
@@ -42,14 +46,20 @@ struct CommandContext: Sendable {
     /// The file from which commands read the key ring.
     ///
     /// That of the service is the last choice: it cannot be written, and is older than `keyFile` after a rotation.
-    var readableKeyFile: String {
-        let own = configuration.keyFile
-        guard let passed = configuration.serviceKeyRing, !FileStatus.mayRead(own) else { return own }
-        return passed
-    }
+    var readableKeyFile: String { configuration.readableKeyFile }
 
+    /// Opens the key ring. Blocks while `--key-command` runs for the first time.
     func openVault() throws -> TokenVault {
         let path = readableKeyFile
+        if let commandedKeyRing {
+            return TokenVault(
+                ring: try ReloadableKeyRing(
+                    name: "the key ring \(path)",
+                    update: commandedKeyRing.update,
+                    load: commandedKeyRing.latest
+                )
+            )
+        }
         let isOfService = path == configuration.serviceKeyRing
         let credentials = isOfService ? Installation.credentials : inputs.credentialsDirectory
         do {
@@ -71,6 +81,9 @@ struct CommandContext: Sendable {
             )
         }
     }
+
+    /// How a command that changes the key ring reads and writes its file, or `nil` if that is plain text.
+    var keyWrapping: (any KeyRingWrapping)? { commandedKeyRing?.commands }
 
     /// Opens an HTTP client, by default with the limit for refreshes: the engine's in-flight limit and 64 more.
     func openHTTP(maximumInFlight: Int = EngineConfiguration.defaultMaximumInFlight + 64) throws -> HTTPClient {
@@ -140,5 +153,28 @@ struct CommandContext: Sendable {
         } catch {
             throw CommandError(.cannotCreate, "the metrics log: \(error)")
         }
+    }
+}
+
+extension Configuration {
+    /// See ``CommandContext/readableKeyFile``.
+    fileprivate var readableKeyFile: String {
+        guard let passed = serviceKeyRing, !FileStatus.mayRead(keyFile) else { return keyFile }
+        return passed
+    }
+}
+
+extension CommandedKeyRing {
+    /// Returns `nil` without a `--key-command`.
+    fileprivate convenience init?(_ configuration: Configuration, inputs: ConfigurationInputs, time: any TimeSource) {
+        guard let opening = configuration.keyCommand else { return nil }
+        // Root has given up its rights after `inputs` were gathered.
+        let home = inputs.continuesAs == nil ? nil : ProcessSetup.environment["HOME"]
+        let commands = KeyCommands(
+            opening: opening,
+            closing: configuration.keyWrapCommand,
+            environment: CommandEnvironment.variables(from: inputs.environment, home: home)
+        )
+        self.init(path: configuration.readableKeyFile, commands: commands, time: time)
     }
 }

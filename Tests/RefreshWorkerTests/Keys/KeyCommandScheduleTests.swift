@@ -1,0 +1,57 @@
+import Base
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("The key command runs again")
+struct KeyCommandScheduleTests {
+    private let first = KeyCommandSchedule.FileVersion(inode: 1, size: 10, modifiedAt: 100)
+    private let second = KeyCommandSchedule.FileVersion(inode: 2, size: 10, modifiedAt: 100)
+    private let start = BootInstant(milliseconds: 0)
+
+    @Test("if its file is replaced, appears or disappears, and not for the same file")
+    func changed() {
+        var schedule = KeyCommandSchedule()
+        schedule.began(with: first)
+        schedule.succeeded()
+        #expect(!schedule.isDue(for: first, at: start + .seconds(1_000_000)))
+        #expect(schedule.isDue(for: second, at: start))
+        #expect(schedule.isDue(for: nil, at: start))
+        schedule.began(with: nil)
+        #expect(!schedule.isDue(for: nil, at: start))
+        #expect(schedule.isDue(for: first, at: start))
+    }
+
+    @Test("once after a request")
+    func requested() {
+        var schedule = KeyCommandSchedule()
+        schedule.began(with: first)
+        schedule.succeeded()
+        schedule.request()
+        #expect(schedule.isDue(for: first, at: start))
+        schedule.began(with: first)
+        #expect(!schedule.isDue(for: first, at: start))
+    }
+
+    @Test("after a failure, with longer and longer pauses up to a limit, and a success forgets them")
+    func backOff() {
+        var schedule = KeyCommandSchedule()
+        var now = start
+        var pauses: [Duration] = []
+        for _ in 0..<8 {
+            schedule.began(with: first)
+            #expect(!schedule.isDue(for: first, at: now), "while it runs")
+            schedule.failed(at: now)
+            var pause = Duration.zero
+            while !schedule.isDue(for: first, at: now + pause) { pause += .seconds(1) }
+            pauses.append(pause)
+            now = now + pause
+        }
+        #expect(pauses == [10, 20, 40, 80, 160, 300, 300, 300].map { .seconds($0) })
+        schedule.began(with: first)
+        schedule.succeeded()
+        #expect(!schedule.isDue(for: first, at: now + .seconds(1000)))
+        schedule.failed(at: now)
+        #expect(schedule.isDue(for: first, at: now + .seconds(10)))
+    }
+}
