@@ -17,9 +17,13 @@ extension KeyRingFile {
         return parse(content, path: path) != nil
     }
 
-    /// Wraps the ring of the file and opens the result again, and changes nothing.
+    /// Wraps a changed ring and opens the result again, and leaves the file as it is.
+    ///
+    /// The change shows if the result is opened, and not the file.
     package static func checkWrapping(path: String, wrapping: any KeyRingWrapping) throws(FileError) {
-        let document = try document(printedBy: wrapping, for: try wrappedContent(path: path), path: path)
+        var document = try document(printedBy: wrapping, for: try wrappedContent(path: path), path: path)
+        let trial = try newKey(path: path) { () throws(CryptoError) in try .random(isPending: true) }
+        try document.append(trial)
         _ = try wrappedContent(of: document, wrapping: wrapping, path: path)
     }
 

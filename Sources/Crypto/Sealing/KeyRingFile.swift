@@ -114,7 +114,7 @@ package enum KeyRingFile {
         try rewrite(path, wrapping: wrapping) { (document) throws(FileError) in try document.remove(id) }
     }
 
-    private static func newKey(
+    static func newKey(
         path: String,
         _ make: () throws(CryptoError) -> RingKey
     ) throws(FileError) -> RingKey {
