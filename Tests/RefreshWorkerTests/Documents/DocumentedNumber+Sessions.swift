@@ -28,6 +28,12 @@ extension DocumentedNumber {
             "Google issues the event more than \(issueDelay) late"
         )
         numbers.add(
+            "docs/change.md",
+            "3, \(SessionTokenPair.refreshLifetime.spelled) later",
+            "\(SessionTokenPair.refreshLifetime.spelled) is how long a session's refresh token lives"
+        )
+        numbers.add("docs/mobile.md", "for \(CodeExchangeState.memory.spelled) it gets the first response")
+        numbers.add(
             "docs/services.md",
             "they can live for \(SessionTokenPair.fullAccessLifetime.spelled) more"
         )

@@ -101,6 +101,8 @@ extension DocumentedNumber {
             "a timer that stopped more than \(StatusSnapshot.tolerablePassInterval.spelled) ago",
             "a killed worker counts as alive for \(WorkerReport.lifetime.spelled)"
         )
+        numbers.add("docs/watch.md", "After \(WorkerReport.lifetime.spelled) also if no worker runs")
+        numbers.add("docs/kubernetes.md", "comes \(CertificateMonitor.maximumWarning.spelled) before the end")
         numbers.add(
             "docs/prometheus.md",
             "each of the \(WorkerMetrics.maximumClients) client ids with the most expired"
