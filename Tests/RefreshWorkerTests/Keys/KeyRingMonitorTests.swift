@@ -153,6 +153,52 @@ struct KeyRingMonitorTests {
         }
     }
 
+    @Test("that lacks a binding key leaves it recorded as long as another worker holds it, and makes its worker stand by")
+    func lackingBindingKey() async throws {
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            try FileManager.default.copyItem(atPath: fixture.keyFile, toPath: fixture.path("stale"))
+            let binding = try KeyRingFile.addBinding(path: fixture.keyFile)
+            let holder = try await HeartbeatWorker(fixture, named: "holder")
+            try await holder.report()
+            // As before the exchange of a code: no stored token is bound to the key yet.
+            try await holder.store.recordKey(binding, of: holder.vault.ring.current)
+            let lacking = try await HeartbeatWorker(fixture, named: "lacking", keyFile: fixture.path("stale"))
+            for _ in 0..<14 { try await lacking.report() }
+            #expect(try await lacking.store.recordedKeyIDs().contains(binding))
+            #expect(!lacking.vault.ring.isComplete)
+            #expect(lacking.alarms == ["key_ring_lacks_keys"])
+
+            // Nobody holds the key any more, and no token needs it.
+            await holder.stop()
+            for _ in 0..<14 { try await lacking.report() }
+            #expect(try await !lacking.store.recordedKeyIDs().contains(binding))
+            #expect(lacking.vault.ring.isComplete)
+            await lacking.store.close()
+        }
+    }
+
+    @Test("drops an unneeded sealing key that was cut from the file of two workers, although both still hold it")
+    func cutFileOfTwo() async throws {
+        try await OperatorFixture.with { fixture in
+            let old = try KeyRingFile.generate(path: fixture.keyFile)
+            let workers = [
+                try await HeartbeatWorker(fixture, named: "a"), try await HeartbeatWorker(fixture, named: "b"),
+            ]
+            for worker in workers { try await worker.report() }
+            let new = try KeyRingFile.addPending(path: fixture.keyFile)
+            try KeyRingFile.promote(new, path: fixture.keyFile)
+            for worker in workers { try await worker.report() }
+            try KeyRingFile.remove(old, path: fixture.keyFile)
+            for worker in workers { try await worker.report() }
+            for worker in workers {
+                #expect(worker.vault.ring.current.keyIDs == [new])
+                #expect(worker.vault.ring.rejection == nil)
+                await worker.store.close()
+            }
+        }
+    }
+
     @Test("a command whose ring lacks a key ends with exit code 78")
     func lackingCommand() async throws {
         try await OperatorFixture.with { fixture in

@@ -98,15 +98,32 @@ final class KeyRingMonitor: Sendable {
         return "\(sentence(.lacks(missing.sorted()))). Until then this worker refreshes nothing"
     }
 
-    /// Compares a ring with the keys that the database records. Those that no stored token needs are removed there.
-    private func compareWithRecordedKeys(_ ring: KeyRing, mayCount: Bool) async throws -> KeyRingFit {
-        let fit = try await store.fit(of: ring)
+    /// Compares a ring with the keys that the database records. Those that nobody needs are removed there.
+    private func compareWithRecordedKeys(_ candidate: KeyRing, mayCount: Bool) async throws -> KeyRingFit {
+        let fit = try await store.fit(of: candidate)
         guard fit != .fits, mayCount else { return fit }
-        let inUse = try await store.keysInUse()
-        let sealing = Set(try await store.liveWorkers().filter { $0.id != worker }.map(\.sealingKeyID))
-        guard fit.keyIDs.allSatisfy({ (inUse[$0] ?? 0) == 0 && !sealing.contains($0) }) else { return fit }
-        try await store.removeRecordedKeys(fit.keyIDs, with: ring)
-        return try await store.fit(of: ring)
+        // The count can take seconds. A worker that leaves during it is seen only before, one that starts only after.
+        let usedBefore = try await keysUsedByOthers()
+        let stored = try await store.keysInUse()
+        let used = try await keysUsedByOthers().union(usedBefore)
+        guard fit.keyIDs.allSatisfy({ stored[$0, default: 0] == 0 && !used.contains($0) }) else { return fit }
+        try await store.removeRecordedKeys(fit.keyIDs, with: candidate)
+        return try await store.fit(of: candidate)
+    }
+
+    /// Returns the keys that a token of another live worker might need before it is stored.
+    ///
+    /// Example: a worker without the binding key K starts while another one exchanges the first code with K. No stored
+    /// token names K yet, and its check must stay. A key that this process lacks might be a binding key. One that it knows
+    /// as a sealing key matters only to the workers that seal with it.
+    private func keysUsedByOthers() async throws -> Set<KeyID> {
+        let sealingKeys = ring.current.keys.filter { !$0.isBinding }.map(\.id)
+        var used: Set<KeyID> = []
+        for report in try await store.liveWorkers() where report.id != worker {
+            used.formUnion(Set(report.keyIDs).subtracting(sealingKeys))
+            used.insert(report.sealingKeyID)
+        }
+        return used
     }
 
     private func takeTurnToCount() -> Bool {
