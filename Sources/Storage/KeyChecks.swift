@@ -215,29 +215,3 @@ extension Grant {
         ].compactMap(\.self)
     }
 }
-
-extension SQLQuery {
-    static let countKeys = SQLQuery(
-        "count keys",
-        sql: """
-            SELECT refresh_key, access_key, binding_key, count(*) FROM refresh_worker.grants
-            GROUP BY refresh_key, access_key, binding_key
-            """
-    )
-}
-
-extension SQLStore {
-    package func keysInUse() async throws -> [KeyID: Int] {
-        let rows = try await rows(SQLStatement(.countKeys), by: .wholeTable) { row in
-            (names: [row.optionalText(), row.optionalText(), row.optionalText()], count: row.count())
-        }
-        var keys: [KeyID: Int] = [:]
-        for row in rows {
-            for name in row.names.compactMap(\.self) {
-                guard let key = KeyID(name) else { throw StoreError(damagedRow: "The key id of a grant") }
-                keys[key, default: 0] += row.count
-            }
-        }
-        return keys
-    }
-}

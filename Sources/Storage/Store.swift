@@ -1,5 +1,4 @@
 package import Base
-package import Crypto
 
 /// The interface of every store: grants, their history, the health of each client, the live workers, the users with
 /// their sessions, and the notices for the backend.
@@ -114,8 +113,8 @@ package protocol Store: Sendable {
     /// Returns the connected grants whose refresh token ends after `now` and by `end`, and is not announced yet.
     func unannounced(endingBy end: Timestamp, at now: Timestamp, atMost count: Int) async throws -> [GrantID]
 
-    /// Returns the keys that seal stored tokens, with the number of tokens of each.
-    func keysInUse() async throws -> [KeyID: Int]
+    /// Counts the stored tokens, and those that need each key.
+    func keyUse() async throws -> KeyUse
 
     /// Repairs grants that were stored or tried later than `now`, by a clock that was ahead, and returns their number.
     ///

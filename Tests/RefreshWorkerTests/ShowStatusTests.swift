@@ -316,7 +316,7 @@ struct ShowStatusTests {
             #expect(ExitCode(snapshot.findings.severity) == .soonWithoutTokens)
             #expect(snapshot.text.contains("grants     not counted in time\n"))
             #expect(snapshot.text.contains("due        not counted in time\n"))
-            #expect(snapshot.text.contains("\(key) seals tokens that were not counted in time\n"))
+            #expect(snapshot.text.contains("\(key) needed by tokens that were not counted in time\n"))
             let json = try #require(JSONValue.object(in: snapshot.json.bytes)?.object)
             #expect(json["due"] == .null && json["grants"]?.object?["total"] == .null)
             let checks = await Doctor(context: context).recordChecks(of: store)

@@ -2,8 +2,8 @@ internal import Base
 
 /// The keys that seal stored tokens, and those that refresh tokens are bound to.
 ///
-/// Of the active keys, the first binding key is the one that new refresh tokens are bound to, and the first other key
-/// seals. Every key can open what it sealed.
+/// Of the active keys, the first binding key that every worker holds is the one that new refresh tokens are bound to,
+/// and the first other key seals. Every key can open what it sealed.
 ///
 /// Sealing is AES-256-GCM with a random nonce of 96 bits, which allows 2³² seals under one key (NIST SP 800-38D,
 /// section 8.3). Each row and column has its own derived key, so a grant that is sealed 29 times a day takes
@@ -45,8 +45,11 @@ package struct KeyRing: Sendable {
     /// The ids of all keys of this ring, including pending ones.
     package var keyIDs: [KeyID] { keys.map(\.id) }
 
-    /// The key that refresh tokens are bound to from now on, or `nil` if the ring has none.
-    package var bindingKey: BindingKey? { keys.first { $0.role == .active && $0.isBinding }?.binding }
+    /// The keys that refresh tokens can be bound to from now on, the one that was added last first.
+    package var bindingKeys: [BindingKey] { keys.filter { $0.role == .active }.compactMap(\.binding) }
+
+    /// The key that refresh tokens are bound to once every worker holds it, or `nil` if the ring has none.
+    package var bindingKey: BindingKey? { bindingKeys.first }
 
     /// Returns the binding key of this id, whatever its role.
     package func bindingKey(_ id: KeyID) throws(CryptoError) -> BindingKey {

@@ -67,8 +67,8 @@ extension Setting {
         },
         Setting(.bindTokens, default: "no", change: .restart(\.bindsTokens)) {
             """
-            Bind the refresh tokens that the worker exchanges codes for to a key of the key ring (DPoP), so that a stolen \
-            one is useless without it. Needs 'keys add-binding' once. Tokens that are bound stay so if this is switched off.
+            Bind the refresh tokens of exchanged codes to a key of the key ring (DPoP), so that a stolen one is useless \
+            without that key. Needs 'keys add-binding' once. Bound tokens stay bound if this is switched off.
             """
         },
         Setting(

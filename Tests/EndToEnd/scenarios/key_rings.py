@@ -80,7 +80,7 @@ def lost_ring(fixture, right):
     """Without any copy, the users of the lost keys can be listed."""
     lost = [json.loads(line)["key"] for line in fixture.run("keys", "list", "--json").stdout.splitlines()]
     right.unlink()
-    assert "tokens sealed with key" in fixture.run("keys", "generate", expect=73).stderr, "it looks into the database"
+    assert "tokens that need key" in fixture.run("keys", "generate", expect=73).stderr, "it looks into the database"
     fixture.run("keys", "generate", "--lost")
     for key in lost:
         fixture.run("keys", "retire", key, "--lost")

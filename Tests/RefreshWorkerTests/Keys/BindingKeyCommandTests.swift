@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Foundation
 import Storage
 import TestSupport
 import Testing
@@ -13,10 +14,15 @@ struct BindingKeyCommandTests {
     /// Makes a ring with a binding key, and a database with a grant that is bound to it.
     private func bound(in fixture: OperatorFixture) async throws -> KeyID {
         _ = try KeyRingFile.generate(path: fixture.keyFile)
+        return try await bindGrant(1, in: fixture)
+    }
+
+    /// Adds a binding key, and a grant that is bound to it.
+    private func bindGrant(_ number: Int64, in fixture: OperatorFixture) async throws -> KeyID {
         #expect(try await fixture.context().run(["keys", "add-binding"]) == .success)
         let vault = try fixture.openVault()
         let key = try #require(vault.ring.current.bindingKey).id
-        var grant = try fixture.grant(1, sealedBy: vault)
+        var grant = try fixture.grant(number, sealedBy: vault)
         grant.reseal(refreshToken: nil, accessToken: nil)
         let token = try vault.seal(refreshToken: Secret("bound"), for: grant.id, boundTo: key)
         _ = grant.rotate(to: token, at: fixture.time.now)
@@ -93,12 +99,43 @@ struct BindingKeyCommandTests {
             #expect(try await context.run(["keys", "retire", key.description]) == .success)
             let ring = try KeyRingFile.load(path: fixture.keyFile)
             #expect(ring.bindingKey == nil && ring.keyIDs.contains(key))
-            try KeyRingFile.retire(key, at: context.time.now - .seconds(86_401), path: fixture.keyFile)
-            let stays = await failure { try await context.run(["keys", "retire", key.description]) }
-            #expect(stays?.message.contains("a binding key stays in the ring") == true)
+            for retiredAt in [context.time.now, context.time.now - .seconds(86_401)] {
+                try KeyRingFile.retire(key, at: retiredAt, path: fixture.keyFile)
+                let stays = await failure { try await context.run(["keys", "retire", key.description]) }
+                #expect(stays?.exitCode == .leftForLater)
+                #expect(stays?.message.contains("a binding key stays in the ring") == true)
+            }
             #expect(try await context.run(["keys", "rotate"]) == .success)
             #expect(try KeyRingFile.load(path: fixture.keyFile).keyIDs.contains(key))
         }
+    }
+
+    @Test("are not promised to leave the ring when they are retired")
+    func noPromise() throws {
+        let (sealing, binding) = (KeyID.named("00000001"), KeyID.named("00000002"))
+        let retiredAt = Timestamp(secondsSince1970: 1_800_000_000)
+        let keys = KeyRingSummary(
+            entries: [
+                KeyRingSummary.Entry(id: sealing, role: .retired, retiredAt: retiredAt),
+                KeyRingSummary.Entry(id: binding, role: .retired, retiredAt: retiredAt, isBinding: true),
+            ],
+            sealingKeyID: sealing
+        )
+        #expect(
+            keys.lines([binding: 1]) == [
+                "00000001  retired  0 tokens, stays until 2027-01-16T08:00:00Z", "00000002  retired  1 token",
+            ]
+        )
+        #expect(keys.lines(nil).last == "00000002  retired")
+        #expect(
+            keys.json(nil).map(\.text) == [
+                #"{"key":"00000001","role":"retired","tokens":null,"removable_at":"2027-01-16T08:00:00.000Z"}"#,
+                #"{"key":"00000002","role":"retired","tokens":null,"removable_at":null}"#,
+            ]
+        )
+        #expect(keys.expired(at: retiredAt + .seconds(86_400)) == [sealing])
+        let text = KeyRetirement.retired(removableAt: nil).text(of: binding, in: "k")
+        #expect(text.contains("Its line stays in the file") && !text.contains("to remove it"))
     }
 
     @Test("are no tokens to seal again for a rotation of the sealing key")
@@ -141,16 +178,35 @@ struct BindingKeyCommandTests {
         }
     }
 
+    @Test("do not make one token count as two where the key ring is missing")
+    func countedOnce() async throws {
+        try await OperatorFixture.with { fixture in
+            let key = try await bound(in: fixture)
+            let sealing = try KeyRingFile.load(path: fixture.keyFile).sealingKeyID
+            try FileManager.default.removeItem(atPath: fixture.keyFile)
+            let context = try fixture.context()
+            let refusal = await failure { try await context.run(["keys", "generate"]) }
+            let ids = [key, sealing].sorted().map(\.description).joined(separator: ", ")
+            #expect(refusal?.message.contains("holds 2 tokens that need key \(ids), which") == true)
+            let store = try #require(try await context.openStoreIfThere(for: .reading))
+            let checks = await Doctor(context: context).recordChecks(of: store)
+            await store.close()
+            let keys = try #require(checks.first { $0.name == "keys in use" })
+            #expect(keys.finding == "2 tokens of the keys in the missing file cannot be used")
+        }
+    }
+
     @Test("are announced by doctor before they can be lost")
     func doctor() async throws {
         try await OperatorFixture.with { fixture in
             let key = try await bound(in: fixture)
+            _ = try await bindGrant(2, in: fixture)
             let context = try fixture.context()
             let store = try #require(try await context.openStoreIfThere(for: .reading))
             let checks = await Doctor(context: context).recordChecks(of: store)
             let keys = try #require(checks.first { $0.name == "keys in use" })
             #expect(keys.severity == .ok)
-            #expect(keys.finding.contains("one binds 1 refresh token: without a copy of the ring"))
+            #expect(keys.finding.contains("in the ring, which binds 2 refresh tokens: without a copy of it"))
             await store.close()
             try KeyRingFile.remove(key, path: fixture.keyFile)
             let without = try fixture.context()

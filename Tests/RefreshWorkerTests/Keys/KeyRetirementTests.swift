@@ -109,6 +109,10 @@ struct KeyRetirementTests {
                 .retired(removableAt: Timestamp(secondsSince1970: 1_800_000_000)),
                 #"{"key":"00000001","result":"retired","file":"k","removable_at":"2027-01-15T08:00:00.000Z"}"#
             ),
+            (
+                .retired(removableAt: nil),
+                #"{"key":"00000001","result":"retired","file":"k","removable_at":null}"#
+            ),
             (.removed, #"{"key":"00000001","result":"removed","file":"k"}"#),
             (.givenUp(tokens: 2), #"{"key":"00000001","result":"given_up","unreadable_tokens":2}"#),
         ] as [(KeyRetirement, String)]
@@ -175,7 +179,7 @@ struct KeyRetirementTests {
             let refusal = await failure { try await context.run(["keys", "generate"]) }
             #expect(refusal?.exitCode == .cannotCreate)
             let message = refusal?.message ?? ""
-            #expect(message.contains("holds 6 tokens sealed with key \(key)") && message.contains(fixture.database))
+            #expect(message.contains("holds 6 tokens that need key \(key)") && message.contains(fixture.database))
             #expect(!fixture.exists("keys"))
             #expect(try await context.run(["keys", "generate", "--lost"]) == .success)
         }

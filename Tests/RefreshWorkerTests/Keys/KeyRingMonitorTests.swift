@@ -153,7 +153,7 @@ struct KeyRingMonitorTests {
         }
     }
 
-    @Test("that lacks a binding key leaves it recorded as long as another worker holds it, and makes its worker stand by")
+    @Test("leaves a binding key that it lacks recorded while another worker holds it, and the worker stands by")
     func lackingBindingKey() async throws {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)

@@ -39,6 +39,7 @@ struct AccountFixture {
         connectionsPerUser: Int = 20,
         bindsTokens: Bool = false,
         bindingKey: RingKey? = nil,
+        formerBindingKey: RingKey? = nil,
         emailLinking: EmailLinking = .verified,
         acceptFormerTokensUntil: Timestamp? = nil,
         appTokens: (AppTokens) throws -> AppTokens = { $0 },
@@ -47,7 +48,7 @@ struct AccountFixture {
         logDescriptor: Int32 = AccountFixture.nowhere
     ) throws {
         store = try TestStore(time: time, random: random, keepsNotices: true)
-        let ring = try KeyRing(keys: [RingKey.random()] + [bindingKey].compactMap(\.self))
+        let ring = try KeyRing(keys: [RingKey.random()] + [bindingKey, formerBindingKey].compactMap(\.self))
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
         let diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)

@@ -127,8 +127,8 @@ extension Doctor {
             }
             let rows = try await rowCheck(of: store)
             if let rows, rows.severity == .fault { return [rows.named(Self.content)] }
-            let keysInUse = try await counted { try await store.keysInUse() }
-            let keys = if let keysInUse { await keyCheck(of: store, keysInUse: keysInUse) } else { Self.keysNotCounted }
+            let use = try await counted { try await store.keyUse() }
+            let keys = if let use { await keyCheck(of: store, for: use) } else { Self.keysNotCounted }
             let (grants, checks) = try await statusChecks(of: store)
             let count = grants.map { $0.grants.counted("grant") } ?? "its grants were not counted in time"
             return [
@@ -164,10 +164,10 @@ extension Doctor {
         }
     }
 
-    private func keyCheck(of store: any Store, keysInUse: [KeyID: Int]) async -> Check {
+    private func keyCheck(of store: any Store, for use: KeyUse) async -> Check {
         do {
             let ring = try context.openVault().ring.current
-            let check = Self.keys(KeyRingSummary(ring), inUse: keysInUse)
+            let check = Self.keys(KeyRingSummary(ring), inUse: use.tokensByKey)
             guard check.severity == .ok, case .foreign(let ids)? = try await store.recordedFit(of: ring) else {
                 return check
             }
@@ -176,8 +176,8 @@ extension Doctor {
                 ring with keys of the same name
                 """
             return .fault(finding, advice: "restore the key ring from a backup")
-        } catch let error as FileError where error.kind == .missing && !keysInUse.isEmpty {
-            let tokens = keysInUse.values.reduce(0, +).counted("token")
+        } catch let error as FileError where error.kind == .missing && use.tokens > 0 {
+            let tokens = use.tokens.counted("token")
             let finding = "\(tokens) of the keys in the missing file cannot be used"
             return .warning(finding, advice: "restore the file from its copy: a new key ring would not open them")
         } catch {
@@ -193,8 +193,8 @@ extension Doctor {
             guard bound > 0 else { return .ok("all are in the ring") }
             return .ok(
                 """
-                all are in the ring, and one binds \(bound.counted("refresh token")): without a copy of the ring, everyone \
-                who is bound would have to sign in again
+                all are in the ring, which binds \(bound.counted("refresh token")): without a copy of it, everyone who is \
+                bound would have to sign in again
                 """
             )
         }

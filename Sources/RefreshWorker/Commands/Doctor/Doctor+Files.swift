@@ -76,16 +76,17 @@ extension Doctor {
                 )
             }
             let count = keyRing.entries.count.counted("key")
-            let binding = keyRing.entries.first { $0.role == .binds }?.id
-            if configuration.bindsTokens, binding == nil {
+            let seals = "\(path) holds \(count), \(keyRing.sealingKeyID) seals"
+            if let binding = keyRing.entries.first(where: { $0.role == .binds }) {
+                return .ok("\(seals), \(binding.id) binds")
+            }
+            guard !configuration.bindsTokens else {
                 return .fault(
                     "\(path) has no key that binds, which --bind-tokens needs",
                     advice: "run: refresh-worker keys add-binding"
                 )
             }
-            let seals = "\(path) holds \(count), \(keyRing.sealingKeyID) seals"
-            guard let binding else { return .ok(seals) }
-            return .ok("\(seals), \(binding) binds")
+            return .ok(seals)
         }
     }
 

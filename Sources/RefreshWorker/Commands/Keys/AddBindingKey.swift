@@ -8,8 +8,8 @@ extension Command {
         words: ["keys", "add-binding"],
         summary: "add a key that refresh tokens are bound to, for --bind-tokens",
         discussion: """
-            Adds a key to the key ring to which Google binds the refresh tokens of codes that the worker exchanges, if \
-            --bind-tokens is on. A token stays bound to its key: neither keys rotate nor a second key added later changes \
+            Adds a key to the key ring. With --bind-tokens, the refresh tokens of exchanged codes are bound to it. A token \
+            stays bound to its key: neither keys rotate nor a second key added later changes \
             that. If the key is lost, the users whose tokens are bound to it must sign in again, so back the ring up \
             before you switch --bind-tokens on. docs/binding.md says more.
             """,
@@ -24,8 +24,9 @@ extension Command {
         let text = """
             added the binding key \(id) to \(path)
             Back this file up now, in a safe place apart from copies of the database: if the key is lost, users whose \
-            tokens are bound to it must sign in again. Let every worker have the file; one that gets it by LoadCredential \
-            reads it at its start. Then switch on --bind-tokens and restart the workers.
+            tokens are bound to it must sign in again. Let every worker have the file, because tokens are bound only to a \
+            key that all of them hold. One that gets it by LoadCredential reads it at its start. Then switch on \
+            --bind-tokens and restart the workers.
             """
         output.answer(text) { line in
             line.field("file", path)

@@ -44,10 +44,10 @@ extension Command {
     }
 
     private static func refuseIfTokensAreSealed(_ context: CommandContext) async throws {
-        let keysInUse: [KeyID: Int]
+        let use: KeyUse
         do {
             guard let store = try await context.openStoreIfThere(for: .reading) else { return }
-            keysInUse = try await store.closing { try await store.keysInUse() }
+            use = try await store.closing { try await store.keyUse() }
         } catch {
             // A ring can be made before the server of the database is up. The worker checks it at its start.
             context.diagnostics.warning(
@@ -56,9 +56,9 @@ extension Command {
             )
             return
         }
-        guard !keysInUse.isEmpty else { return }
+        guard use.tokens > 0 else { return }
         throw CommandError(
-            sealed: keysInUse,
+            stored: use,
             in: context.configuration.database,
             without: context.configuration.keyFile
         )
@@ -67,13 +67,13 @@ extension Command {
 
 extension CommandError {
     /// Reports that a new ring would open none of the stored tokens.
-    fileprivate init(sealed keysInUse: [KeyID: Int], in database: DatabaseLocation, without path: String) {
-        let tokens = keysInUse.values.reduce(0, +).counted("token")
-        let keys = keysInUse.keys.sorted().map(\.description).joined(separator: ", ")
+    fileprivate init(stored use: KeyUse, in database: DatabaseLocation, without path: String) {
+        let tokens = use.tokens.counted("token")
+        let keys = use.tokensByKey.keys.sorted().map(\.description).joined(separator: ", ")
         self.init(
             .cannotCreate,
             """
-            \(database) holds \(tokens) sealed with key \(keys), which a new key ring cannot open: put a copy of the \
+            \(database) holds \(tokens) that need key \(keys), which a new key ring would lack: put a copy of the \
             former one in \(path). If no copy exists, docs/runbook.md#the-key-ring-is-lost says what to do
             """
         )

@@ -3,16 +3,22 @@ import Crypto
 
 /// The result of `keys retire`.
 enum KeyRetirement: Equatable, Sendable {
-    case retired(removableAt: Timestamp)
+    /// The end is `nil` for a binding key, which stays in the file for good.
+    case retired(removableAt: Timestamp?)
     case removed
     /// The lost key counts as not needed any more, although this many stored tokens need it.
     case givenUp(tokens: Int)
 
     func text(of id: KeyID, in path: String) -> String {
         switch self {
-        case .retired(let end):
+        case .retired(.none):
             """
-            retired key \(id) in \(path): it is kept for one more day, and neither seals nor binds
+            retired the binding key \(id) in \(path): no refresh token is bound to it any more
+            Its line stays in the file and does no harm.
+            """
+        case .retired(let end?):
+            """
+            retired key \(id) in \(path): it is kept for one more day, and seals nothing
             Results that need it might still wait to be stored. After \(end.iso8601Seconds) run this command \
             again, or keys rotate, to remove it from the file.
             """
@@ -36,7 +42,7 @@ enum KeyRetirement: Equatable, Sendable {
         case .retired(let end):
             line.field("result", "retired")
             line.field("file", path)
-            line.field("removable_at", end.iso8601)
+            line.fieldOrNull("removable_at", end?.iso8601)
         case .removed:
             line.field("result", "removed")
             line.field("file", path)

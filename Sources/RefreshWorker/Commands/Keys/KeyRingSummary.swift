@@ -8,16 +8,16 @@ struct KeyRingSummary: Equatable, Sendable {
         case opens
         /// Opens tokens as well, but does not seal until every worker holds it.
         case pending
-        /// Neither seals nor binds. A sealing key is removed after a day, a binding key never.
+        /// Neither seals nor binds. A sealing key can be removed after a day, a binding key never.
         case retired
-        /// The refresh tokens of new codes are bound to it.
+        /// The refresh tokens of new codes are bound to it, as soon as every worker holds it.
         case binds
         /// Signs for the tokens that are bound to it. Those of new codes are bound to another key.
         case bound
     }
 
     struct Entry: Equatable, Sendable {
-        /// How long a retired key stays in the file. A binding key stays for good.
+        /// How long a retired sealing key stays in the file.
         static let retirement: Duration = .seconds(86_400)
 
         let id: KeyID
@@ -28,7 +28,13 @@ struct KeyRingSummary: Equatable, Sendable {
 
         /// The time from which a retired key can leave the file: results that it sealed have been stored or lost by
         /// then.
-        var removableAt: Timestamp? { retiredAt.map { $0 + Self.retirement } }
+        ///
+        /// `nil` for a binding key, which stays for good: a worker that has not read the ring since could still bind a
+        /// token to it, and no other key helps then.
+        var removableAt: Timestamp? {
+            guard let retiredAt, !isBinding else { return nil }
+            return retiredAt + Self.retirement
+        }
     }
 
     /// The keys in the order of the ring's file.
@@ -38,15 +44,15 @@ struct KeyRingSummary: Equatable, Sendable {
     func role(of id: KeyID) -> Role? { entries.first { $0.id == id }?.role }
 
     /// Retired keys that can leave the file.
-    ///
-    /// A binding key never leaves it: a worker that has not read the ring since could still bind a token to the key.
     func expired(at now: Timestamp) -> [KeyID] {
         entries.filter { entry in
-            guard !entry.isBinding, let removableAt = entry.removableAt else { return false }
+            guard let removableAt = entry.removableAt else { return false }
             return removableAt <= now
         }
         .map(\.id)
     }
+
+    func removableAt(_ id: KeyID) -> Timestamp? { entries.first { $0.id == id }?.removableAt }
 
     /// The key that the next rotation activates.
     var firstPending: KeyID? { entries.first { $0.role == .pending }?.id }

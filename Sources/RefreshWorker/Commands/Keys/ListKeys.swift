@@ -39,10 +39,15 @@ extension KeyRingSummary {
     /// One line for each key, in the order of the ring.
     func lines(_ keysInUse: [KeyID: Int]?) -> [String] {
         entries.map { entry in
-            let until = entry.removableAt.map { ", stays until \($0.iso8601Seconds)" } ?? ""
-            guard let keysInUse else { return "\(entry.id)  \(entry.role.rawValue)\(until)" }
-            let tokens = (keysInUse[entry.id] ?? 0).counted("token")
-            return "\(entry.id)  \(entry.role.rawValue.padding(to: 8)) \(tokens)\(until)"
+            var line = "\(entry.id)  "
+            if let keysInUse {
+                let tokens = keysInUse[entry.id, default: 0].counted("token")
+                line += "\(entry.role.rawValue.padding(to: 8)) \(tokens)"
+            } else {
+                line += entry.role.rawValue
+            }
+            if let end = entry.removableAt { line += ", stays until \(end.iso8601Seconds)" }
+            return line
         }
     }
 

@@ -3,7 +3,7 @@ import Crypto
 import Storage
 
 extension Command {
-    /// `keys retire ID`: retires a key, and a day later removes it unless it is a binding key.
+    /// `keys retire ID`: retires a key, and a day later removes it. A binding key is only retired.
     static let retireKey = Command(
         words: ["keys", "retire"],
         summary: "retire an old key, and remove it a day later",
@@ -12,6 +12,8 @@ extension Command {
             be stored. After that day the same command, or keys rotate, removes it from the file. The command exits \
             with 75 while a stored token is sealed with the key or bound to it, or a live worker seals with it, and with \
             65 if the ring does not contain it. Backups of the database from before might still need it.
+
+            A binding key is not removed: no token is bound to it any more, and its line stays in the file.
 
             Workers do not run without a key that stored tokens need. If such a key is lost permanently, --lost lets \
             them run: its tokens stay useless, and their users must sign in again.
@@ -45,24 +47,18 @@ extension Command {
                 throw refusal
             }
             if keys.role(of: id) == .binds, context.configuration.bindsTokens { throw CommandError(binding: id) }
-            guard let entry = keys.entries.first(where: { $0.id == id }), let end = entry.removableAt else {
-                let now = context.time.now
+            let now = context.time.now
+            guard keys.role(of: id) == .retired else {
                 try await BlockingCallQueue.files.run {
                     try KeyRingFile.retire(id, at: now, path: path, wrapping: wrapping)
                 }
-                return .retired(removableAt: now + KeyRingSummary.Entry.retirement)
+                return .retired(removableAt: keys.isBinding(id) ? nil : now + KeyRingSummary.Entry.retirement)
             }
-            guard end <= context.time.now else {
+            guard let end = keys.removableAt(id) else { throw CommandError(keepingRetired: id) }
+            guard end <= now else {
                 throw CommandError(
                     .leftForLater,
                     "key \(id) is retired already, and stays until \(end.iso8601Seconds): try again then"
-                )
-            }
-            // A worker that has not read the ring since could still bind a token to it, and no other key helps then.
-            guard !keys.isBinding(id) else {
-                throw CommandError(
-                    .leftForLater,
-                    "key \(id) is retired already, and a binding key stays in the ring: its line does no harm"
                 )
             }
             try await ring.remove(id, from: path, wrapping: wrapping, in: store)
@@ -96,6 +92,14 @@ extension CommandError {
         self.init(
             .configuration,
             "the key ring \(path) is not the one that sealed the tokens of this database: put the right one in its place"
+        )
+    }
+
+    /// Reports a binding key that is retired already.
+    fileprivate init(keepingRetired id: KeyID) {
+        self.init(
+            .leftForLater,
+            "key \(id) is retired already, and a binding key stays in the ring: its line does no harm"
         )
     }
 

@@ -42,7 +42,7 @@ extension StatusSnapshot {
         write("workers", workers, otherwise: "none running")
         let keys = keyCounts.map { key in
             let tokens = key.tokens?.counted("token") ?? "tokens that were not counted in time"
-            return "\(key.id) \(key.isInRing == false ? "IS NOT IN THE RING, " : "")seals \(tokens)"
+            return "\(key.id) \(key.isInRing == false ? "IS NOT IN THE RING, " : "")needed by \(tokens)"
         }
         write("keys", keys, otherwise: "nothing is sealed yet")
         let schema = schema.map { ", schema \($0)" } ?? ""

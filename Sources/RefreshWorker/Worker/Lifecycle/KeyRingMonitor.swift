@@ -114,8 +114,8 @@ final class KeyRingMonitor: Sendable {
     /// Returns the keys that a token of another live worker might need before it is stored.
     ///
     /// Example: a worker without the binding key K starts while another one exchanges the first code with K. No stored
-    /// token names K yet, and its check must stay. A key that this process lacks might be a binding key. One that it knows
-    /// as a sealing key matters only to the workers that seal with it.
+    /// token names K yet, and its check must stay. A key that this process lacks might be a binding key. One that it
+    /// knows as a sealing key matters only to the workers that seal with it.
     private func keysUsedByOthers() async throws -> Set<KeyID> {
         let sealingKeys = ring.current.keys.filter { !$0.isBinding }.map(\.id)
         var used: Set<KeyID> = []

@@ -103,16 +103,28 @@ struct CodeConnector: Sendable {
         return preparation
     }
 
-    /// Returns the key that the refresh token will be bound to, or `nil` if tokens are not bound.
+    /// Returns the key that the refresh token will be bound to, or `nil` if it will not be bound.
     ///
-    /// The key is recorded first, so that no worker goes on with a ring that lacks it.
+    /// A token that some worker could not refresh would be worse than one that is not bound. The key is recorded first,
+    /// so that no worker goes on with a ring that lacks it.
     private func prepareBinding() async throws -> BindingKey? {
         guard exchanges.bindsTokens else { return nil }
         let ring = dependencies.vault.ring
-        guard let key = ring.current.bindingKey else {
+        let store = dependencies.store
+        let key: BindingKey
+        switch BindingKeyChoice(from: ring.current, for: try await store.liveWorkers()) {
+        case .key(let id):
+            key = try ring.current.bindingKey(id)
+        case .unshared(let id, let workers):
+            dependencies.log.diagnostics.warning(
+                "a refresh token is not bound, because other workers lack the binding key: give them the key ring",
+                ["key": id.description, "workers": workers.joined(separator: ", "), "request": requestID]
+            )
+            return nil
+        case .missing:
             throw StoreError(.refused, "bind-tokens is on, but \(ring.name) has no binding key")
         }
-        try await dependencies.store.recordBindingKey(key.id, of: ring)
+        try await store.recordBindingKey(key.id, of: ring)
         return key
     }
 
