@@ -63,12 +63,13 @@ struct KeyRingDocument {
 
     /// Retires a key: it neither seals nor binds any more.
     ///
-    /// A key that is already retired keeps its time.
+    /// A key that is already retired keeps its time. The file has whole seconds, so the ring has no finer time.
     mutating func retire(_ id: KeyID, at now: Timestamp) throws(FileError) {
         let (index, key) = try find(id, mayBeSealing: false)
         if case .retired(let since) = key.role, since <= now { return }
         var lines = lines
-        lines[index] = Line(key.with(role: .retired(since: now)))
+        let second = Timestamp(secondsSince1970: now.milliseconds / 1000)
+        lines[index] = Line(key.with(role: .retired(since: second)))
         try replaceLines(with: lines)
     }
 
