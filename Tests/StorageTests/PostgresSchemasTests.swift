@@ -27,8 +27,8 @@ struct PostgresSchemasTests {
         }
     }
 
-    private func postpone(_ store: any Store) async throws {
-        try await store.change(id) { $0.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start) }
+    private func postpone(_ store: any Store, _ other: GrantID? = nil) async throws {
+        try await store.change(other ?? id) { $0.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start) }
     }
 
     @Test("Grants, claims, workers and the health of clients are apart")
@@ -186,12 +186,14 @@ struct PostgresSchemasTests {
     func pooler() async throws {
         try await PgBouncer.withDatabase(mode: "transaction") { url in
             let stores = [try await PostgresStore.open(url: url), try await open(url, schema: "user")]
-            for store in stores { try await store.add(try Sample.grants(1...20)) }
+            for store in stores { try await store.add(try Sample.grants(1...21)) }
+            // No task claims this one: a claim leaves out a row that is being changed.
+            let changed = GrantID(rawValue: 21)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 1...40 as ClosedRange<Int64> {
                     group.addTask {
                         let store = stores[Int(number % 2)]
-                        try await postpone(store)
+                        try await postpone(store, changed)
                         let id = GrantID(rawValue: (number + 1) / 2)
                         let claimed = try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30))
                         #expect(claimed.map(\.id) == [id])
@@ -200,7 +202,7 @@ struct PostgresSchemasTests {
                 try await group.waitForAll()
             }
             for store in stores {
-                #expect(try await store.grant(id)?.failures == 20)
+                #expect(try await store.grant(changed)?.failures == 20)
                 await store.close()
             }
         }
