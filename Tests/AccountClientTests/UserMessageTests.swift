@@ -10,6 +10,7 @@ struct UserMessageTests {
     /// The reasons of grants that work, or that the worker still tries.
     private static let passing: Set<GrantReason> = [
         .none, .invalidGrantUnconfirmed, .refusalUnconfirmed, .clientMismatchUnconfirmed, .accountUnchecked,
+        .clockWrong,
     ]
 
     @Test("Each reason of the worker that ends a connection has a sentence of its own")

@@ -157,7 +157,7 @@ struct CommandLineTests {
             (["serve"], "the commands are grants, users, token", "refresh-worker"),
             (["grants"], "needs one of list, show", "refresh-worker grants"),
             (["grants", "lsit"], "did you mean list?", "refresh-worker grants"),
-            (["grants", "list", "x"], "takes no operand; 1 operands", "refresh-worker grants list"),
+            (["grants", "list", "x"], "takes no operand; 1 operand given", "refresh-worker grants list"),
             (["grants", "show"], "takes USER; 0 operands", "refresh-worker grants show"),
             (["grants", "show", "a", "b"], "2 operands", "refresh-worker grants show"),
             (["grants", "show", ""], "USER is empty", "refresh-worker grants show"),

@@ -32,7 +32,7 @@ extension Setting {
         },
         Setting(.keyCommand, placeholder: "COMMAND", change: .restart(\.keyCommand)) {
             """
-            A program that prints the key ring, such as one that decrypts it with a KMS (docs/key-command.md). It reads \
+            A program that prints the key ring, such as one that decrypts it with a KMS. It reads \
             the content of --key-file from its standard input, and runs at the start, when that file changes and at a \
             reload. Blanks separate its words, quotes keep them together, and no shell takes part.
             """

@@ -73,7 +73,7 @@ struct ShownSettingTests {
         #expect(text.hasPrefix("From the command line:\n  config    /etc/worker.conf\n  max-rate  5\n\nFrom the "))
         let file = "From the configuration file /etc/worker.conf:\n  stop-deadline  30 (line 1)\n\nDefaults:\n"
         #expect(text.contains("\n" + file))
-        #expect(text.contains("\nNot set:\n  client-id, client-secret-file, "))
+        #expect(text.contains("\nNot set:\n  key-command, key-wrap-command, client-id, "))
         for line in Self.shown(machine).text(for: TextForm(terminalWidth: 60)).split(separator: "\n") {
             #expect(line.count <= 60 || line.contains("https://") || line.contains("/var/lib"), "\(line)")
         }
