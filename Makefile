@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 export SWIFT
 # Package.swift then has the worker, whether or not it finds the C libraries: a missing one is an error.
-export REFRESH_WORKER_PACKAGE := worker
+export PACKAGE_PARTS := worker
 
 # The release build has its own folder: it links the Swift runtime statically, so its objects differ.
 RELEASE_FOLDER := .build/static

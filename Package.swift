@@ -53,7 +53,7 @@ let package = Package(
         ["/usr/include", "/usr/include/x86_64-linux-gnu", "/usr/include/aarch64-linux-gnu", "/usr/local/include"]
             .contains { access("\($0)/\(header)", R_OK) == 0 }
     }
-    let isForMake = Context.environment["REFRESH_WORKER_PACKAGE"] == "worker"
+    let isForMake = Context.environment["PACKAGE_PARTS"] == "worker"
     let isForIndex = Context.environment["SPI_BUILD"] != nil
     let hasWorker = !isForIndex && (isForMake || hasLibraries)
 
