@@ -37,6 +37,18 @@ struct TokenCacheTests {
         #expect(cache.token(for: Self.subject(1), minimumLife: 0, at: .infinity) == nil)
     }
 
+    @Test("The token of a user is not another's whose id differs only in its bytes")
+    func bytes() {
+        var cache = TokenCache()
+        let (first, second) = ("jos\u{e9}", "jose\u{301}")
+        let subject = { (user: String) in TokenSubject(user: user, connection: nil, scopes: []) }
+        #expect(first == second, "they are equal as String")
+        cache.store(Self.token(deadline: 100), for: subject(first), at: 0)
+        #expect(cache.token(for: subject(second), minimumLife: 0, at: 0) == nil)
+        cache.remove(user: second)
+        #expect(cache.token(for: subject(first), minimumLife: 0, at: 0) != nil)
+    }
+
     private static func subject(_ number: Int) -> TokenSubject {
         TokenSubject(user: "user-\(number)", connection: nil, scopes: [])
     }

@@ -54,7 +54,7 @@ struct SharedRequests {
     }
 
     mutating func detach(user: String) {
-        current = current.filter { $0.key.user != user }
+        current = current.filter { !$0.key.isOf(user) }
     }
 
     mutating func finish(_ number: Int) -> Finished? {

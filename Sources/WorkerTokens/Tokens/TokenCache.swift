@@ -22,11 +22,11 @@ struct TokenCache {
 
     /// Removes a token that Google refused, under whichever scopes it was asked for.
     mutating func remove(_ refused: WorkerTokens.Token, of user: String) {
-        tokens = tokens.filter { $0.key.user != user || $0.value.value != refused.value }
+        tokens = tokens.filter { !$0.key.isOf(user) || $0.value.value != refused.value }
     }
 
     mutating func remove(user: String) {
-        tokens = tokens.filter { $0.key.user != user }
+        tokens = tokens.filter { !$0.key.isOf(user) }
     }
 
     /// Removes the expired tokens, or else the half that expires first.
