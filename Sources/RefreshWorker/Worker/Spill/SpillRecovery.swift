@@ -44,7 +44,7 @@ struct SpillRecovery {
             // A file of another database can also need another key ring.
             if let owner = otherDatabase(than: database, of: path) {
                 context.diagnostics.warning(
-                    "a spill file is of another database, and stays for the workers of that one",
+                    "a spill file is of another database, and stays: its worker stores it, or here results recover FILE",
                     ["file": path, "database": owner.description]
                 )
                 continue
@@ -139,10 +139,6 @@ struct SpillRecovery {
         with vault: TokenVault
     ) async throws -> RecoveredFile {
         var recovered = RecoveredFile()
-        if let owner = content.database, try await owner != store.databaseID(from: context.random) {
-            recovered.problem = "its results are of another database (\(owner))"
-            return recovered
-        }
         if content.isDamaged { recovered.problem = "it is damaged or incomplete, or not a spill file" }
         var results: [RefreshResult] = []
         var exchanged: [ExchangedTokens] = []
@@ -165,6 +161,14 @@ struct SpillRecovery {
             time: context.time,
             random: context.random
         )
+        // The id of a grant is random, so its result belongs to it in any copy of the database. A user id is not.
+        if let owner = content.database, !exchanged.isEmpty, try await owner != store.databaseID(from: context.random) {
+            recovered.problem = """
+                the tokens of \(exchanged.count) codes are of another database (\(owner)), whose users can have the same \
+                ids as others here
+                """
+            return recovered
+        }
         try await recovered.summary.store(
             exchanged,
             into: store,
