@@ -41,11 +41,12 @@ final class KeyRingMonitor: Sendable {
             defer { state.refused = candidate }
             return state.refused?.isSame(as: candidate) ?? false
         }
-        // Secrets that this process has sealed might still wait to be stored.
-        let keepsSealingKey = candidate.keyIDs.contains(ring.current.sealingKeyID)
+        // Secrets that this process has sealed, and tokens that were bound for it, might still wait to be stored.
+        let inUse = ring.current.keys.filter(\.isBinding).map(\.id) + [ring.current.sealingKeyID]
+        let keepsKeysInUse = inUse.allSatisfy(candidate.keyIDs.contains)
         let fit = try await compareWithRecordedKeys(
             candidate,
-            mayCount: keepsSealingKey && (!wasRefused || takeTurnToCount())
+            mayCount: keepsKeysInUse && (!wasRefused || takeTurnToCount())
         )
         guard case .fits = fit else {
             ring.rejection =
