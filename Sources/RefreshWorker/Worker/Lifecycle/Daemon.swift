@@ -49,6 +49,8 @@ struct Daemon {
         let vault = try await KeyCommandWait(context, notifier: notifier).run { [context] in try context.openVault() }
         try context.checkBinding(with: vault)
         let store = try await wait.run { try await openStore() }
+        // Its first start makes the id of the database, which is a commit.
+        _ = try await wait.run { [context] in try await store.databaseID(from: context.random) }
         let worker = try await Worker(context, store: store, vault: vault, notifier: notifier)
         try await wait.run { try await worker.heartbeat.report() }
         await worker.engine.daemonBegins(waitingSince: began)
