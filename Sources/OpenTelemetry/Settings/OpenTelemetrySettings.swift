@@ -59,6 +59,10 @@ package struct OpenTelemetrySettings: Sendable {
         if let url = variables[exact] { return read(exact) { () throws(FormatError) in try Endpoint(url) } }
         let shared = "OTEL_EXPORTER_OTLP_ENDPOINT"
         guard let url = variables[shared] else { return nil }
+        guard !url.contains("?") else {
+            report(shared, "it has a query, which the paths of metrics and traces cannot follow")
+            return nil
+        }
         return read(shared) { () throws(FormatError) in try Endpoint(url).below(path) }
     }
 
