@@ -101,7 +101,7 @@ extension KeyRingFile {
             throw FileError(keyFile: path, "cannot be used: \(error)\(advice)", .system(error.code))
         }
         try checkWrapped(status, path: path)
-        guard let content else { throw FileError(keyFile: path, "is larger than \(maximumWrappedSize) bytes") }
+        guard let content else { throw tooLarge(path, limit: maximumWrappedSize) }
         return content
     }
 

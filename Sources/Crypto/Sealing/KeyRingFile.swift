@@ -147,6 +147,10 @@ extension KeyRingFile {
         var document = try document(in: file, wrapping: wrapping, path: path)
         try change(&document)
         let content = try content(of: document, wrapping: wrapping, path: path)
+        // The programs of a key command can take a minute. A file that was put there meanwhile has other keys.
+        guard let present = FileIdentity(path: target), present == status, present.size == status.size,
+            present.modifiedAt == status.modifiedAt
+        else { throw FileError(keyFile: path, "was changed by another program meanwhile: run the command again") }
         try addingPath(path) { () throws(SystemCallError) in
             try OpenFile.replace(path: target, content: content, permissions: status.permissions)
         }
@@ -162,7 +166,7 @@ extension KeyRingFile {
         guard text.count <= maximumSize else { throw tooLarge(path) }
         guard let wrapping else { return text }
         let content = try wrappedContent(of: document, wrapping: wrapping, path: path)
-        guard content.count <= maximumWrappedSize else { throw tooLarge(path) }
+        guard content.count <= maximumWrappedSize else { throw tooLarge(path, limit: maximumWrappedSize) }
         return content
     }
 
@@ -223,13 +227,14 @@ extension KeyRingFile {
         wrapping: (any KeyRingWrapping)?,
         path: String
     ) throws(FileError) -> KeyRingDocument {
+        let limit = wrapping == nil ? maximumSize : maximumWrappedSize
         let content: Secret?
         do throws(SystemCallError) {
-            content = try file.read(limit: wrapping == nil ? maximumSize : maximumWrappedSize)
+            content = try file.read(limit: limit)
         } catch {
             throw FileError(keyFile: path, because: error)
         }
-        guard let content else { throw tooLarge(path) }
+        guard let content else { throw tooLarge(path, limit: limit) }
         guard let wrapping else { return try KeyRingDocument(text: content, path: path) }
         return try document(printedBy: wrapping, for: content, path: path)
     }
@@ -257,10 +262,10 @@ extension KeyRingFile {
         }
     }
 
-    private static func tooLarge(_ path: String) -> FileError {
+    static func tooLarge(_ path: String, limit: Int = maximumSize) -> FileError {
         FileError(
             keyFile: path,
-            "is larger than \(maximumSize) bytes: it is not a key file, or has retired keys to remove"
+            "is larger than \(limit) bytes: it is not a key file, or has retired keys to remove"
         )
     }
 }

@@ -18,7 +18,8 @@ struct ShownSetting: Equatable, Sendable {
 
     /// The value for people, or `nil` if the setting has none.
     ///
-    /// An address of a database can hold a password, and the address of the backend a key in its query.
+    /// An address of a database can hold a password, the address of the backend a key in its query, and the arguments of
+    /// a command anything.
     var value: String? {
         guard !values.isEmpty else { return nil }
         return values.map(shown).joined(separator: ",")
@@ -33,6 +34,9 @@ struct ShownSetting: Equatable, Sendable {
         case .noticeURL:
             let address = value.prefix { $0 != "?" }
             return String(address).escapingInvisible + (address.count < value.count ? "?…" : "")
+        case .keyCommand, .keyWrapCommand:
+            let program = value.prefix { $0 != " " && $0 != "\t" }
+            return String(program).escapingInvisible + (program.count < value.count ? " …" : "")
         default:
             return value.escapingInvisible
         }

@@ -97,6 +97,9 @@ struct RunningCommand: ~Copyable {
         return events[0].revents != 0
     }
 
+    /// Linux's pipes hold 64 KiB (pipe(7)).
+    private static let chunksInPipe = 16
+
     private mutating func readOutput(atMost limit: Int) throws(SystemCallError) {
         var chunk = [UInt8](repeating: 0, count: 4096)
         defer { unsafe chunk.withUnsafeMutableBytes { unsafe ErasedBytes.wipe($0) } }
@@ -107,9 +110,10 @@ struct RunningCommand: ~Copyable {
         }
     }
 
+    /// Reads as much as a pipe holds, and no more: a program that writes without end must not keep this from its deadline.
     private mutating func readErrorOutput() throws(SystemCallError) {
         var chunk = [UInt8](repeating: 0, count: 4096)
-        while isErrorOpen {
+        for _ in 0..<Self.chunksInPipe where isErrorOpen {
             guard let count = try Self.read(errorPipe.number, into: &chunk) else { return }
             isErrorOpen = count > 0
             errorOutput = (errorOutput + chunk[..<count]).suffix(ShownErrorOutput.keptBytes)

@@ -13,6 +13,9 @@ enum ShownErrorOutput {
     static let keptBytes = 2048
     static let maximumLength = 300
     private static let minimumKeyLength = 40
+    /// A shorter run is hidden too if another one is a key: Base64 is often printed in lines, and the last one is short. The
+    /// id of a key has eight letters.
+    private static let minimumRestLength = 9
     private static let replacement = "(hidden)"
 
     static func text(of bytes: [UInt8]) -> String {
@@ -24,6 +27,11 @@ enum ShownErrorOutput {
 
     /// Replaces each long run of letters that Base64 has. Ids of AWS, Google Cloud and Vault have dashes or dots.
     private static func hidingKeys(in text: String) -> String {
+        let shown = hidingRuns(in: text, ofLength: minimumKeyLength)
+        return shown == text ? text : hidingRuns(in: text, ofLength: minimumRestLength)
+    }
+
+    private static func hidingRuns(in text: String, ofLength minimumLength: Int) -> String {
         var shown = ""
         var run = ""
         for character in text {
@@ -31,11 +39,11 @@ enum ShownErrorOutput {
                 run.append(character)
                 continue
             }
-            shown += run.count < minimumKeyLength ? run : replacement
+            shown += run.count < minimumLength ? run : replacement
             run = ""
             shown.append(character)
         }
-        return shown + (run.count < minimumKeyLength ? run : replacement)
+        return shown + (run.count < minimumLength ? run : replacement)
     }
 }
 
