@@ -26,8 +26,10 @@ func addRoutes(to router: Router<BasicRequestContext>, tokens: WorkerTokens, not
             }
             if let user = notice.userID { await tokens.forget(user: user) }
             return .noContent
-        } catch {
+        } catch NoticeError.forged {
             return .unauthorized
+        } catch {
+            return .badRequest
         }
     }
 }

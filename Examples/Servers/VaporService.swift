@@ -22,8 +22,10 @@ func addRoutes(to app: Application, tokens: WorkerTokens, notices: NoticeVerifie
             let notice = try notices.notice(in: body.readableBytesView) { request.headers.first(name: $0) }
             if let user = notice.userID { await tokens.forget(user: user) }
             return .noContent
-        } catch {
+        } catch NoticeError.forged {
             return .unauthorized
+        } catch {
+            return .badRequest
         }
     }
 }

@@ -145,7 +145,8 @@ public actor AccountClient {
     ///
     ///     let nonce = AccountClient.makeNonce()
     ///     let result = try await google.signIn(withPresenting: presenter, hint: nil, additionalScopes: nil, nonce: nonce)
-    ///     try await client.signIn(googleIDToken: result.user.idToken?.tokenString ?? "", nonce: nonce)
+    ///     guard let idToken = result.user.idToken?.tokenString else { return }
+    ///     try await client.signIn(googleIDToken: idToken, nonce: nonce)
     ///
     /// - Parameters:
     ///   - googleIDToken: `user.idToken.tokenString` of Google's SDK.
@@ -158,7 +159,7 @@ public actor AccountClient {
         try await signIn(with: proof, redacting: googleIDToken)
     }
 
-    /// Returns a random nonce for one sign-in: 32 bytes of the system's secure generator, in letters for an address.
+    /// Returns a random nonce for one sign-in: 32 bytes of the system's secure generator, as URL-safe Base64.
     public static func makeNonce() -> String {
         let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
         return Data(bytes).base64EncodedString().replacingOccurrences(of: "+", with: "-")

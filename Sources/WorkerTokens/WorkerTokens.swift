@@ -79,7 +79,7 @@ public actor WorkerTokens {
     ///   - connection: The id of one of the user's Google accounts, or nil for the connection `default`.
     ///   - scopes: The scopes that the token must have. A service whose entry limits its scopes must name some.
     ///   - minimumLife: The seconds that the token must have left, 0 to 3600. At most four fifths of a token's whole
-    ///     life count.
+    ///     life count at the worker, and a call that demands more asks it each time.
     ///   - refused: The token that Google answered with 401.
     /// - Returns: The token that is kept, or a new one.
     /// - Throws: A ``TokenError``, each of which says what to do.

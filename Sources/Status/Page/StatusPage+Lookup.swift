@@ -184,7 +184,7 @@ extension StatusPage {
             let shown = grants.count < count ? ", \(grants.count.grouped) of them here" : ""
             return "\(count.grouped("grant"))\(shown), the longest in their state first."
         }
-        return "In the order of their ids: too many are stored to sort them."
+        return "In the order of their ids: too many to sort."
     }
 
     /// A link to the user of a grant: its address has no id of the user, because proxies log addresses.

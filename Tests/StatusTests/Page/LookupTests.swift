@@ -120,7 +120,7 @@ struct LookupTests {
         }
         #expect(caption([grants[0]], count: 1).contains("1 grant, the longest in their state first."))
         #expect(caption(grants, count: 1_234).contains("1,234 grants, 2 of them here, the longest in their state"))
-        #expect(caption(grants, count: nil).contains("In the order of their ids: too many are stored to sort them."))
+        #expect(caption(grants, count: nil).contains("In the order of their ids: too many to sort."))
     }
 
     @Test("keeps the text that was looked up, and has an address with the id of a grant")
