@@ -178,6 +178,26 @@ struct KeyRingMonitorTests {
         }
     }
 
+    @Test("is not replaced by a file without a binding key of this worker, to which a token might just be bound")
+    func fileWithoutBindingKey() async throws {
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            try FileManager.default.copyItem(atPath: fixture.keyFile, toPath: fixture.path("former"))
+            let binding = try KeyRingFile.addBinding(path: fixture.keyFile)
+            let worker = try await HeartbeatWorker(fixture)
+            try await worker.report()
+            // As before the exchange of a code: no stored token is bound to the key yet.
+            try await worker.store.recordKey(binding, of: worker.vault.ring.current)
+            try FileManager.default.removeItem(atPath: fixture.keyFile)
+            try FileManager.default.copyItem(atPath: fixture.path("former"), toPath: fixture.keyFile)
+            for _ in 0..<14 { try await worker.report() }
+            #expect(worker.vault.ring.current.keyIDs.contains(binding))
+            #expect(try await worker.store.recordedKeyIDs().contains(binding))
+            #expect(worker.alarms == ["key_ring_refused"])
+            await worker.store.close()
+        }
+    }
+
     @Test("drops an unneeded sealing key that was cut from the file of two workers, although both still hold it")
     func cutFileOfTwo() async throws {
         try await OperatorFixture.with { fixture in
