@@ -7,7 +7,7 @@ import Testing
 @testable import Scheduler
 @testable import Storage
 
-@Suite("The alarms of a worker about its database", .timeLimit(.minutes(1)))
+@Suite("The alarms of a worker about its database", .timeLimit(.minutes(10)))
 struct HeartbeatAlarmTests {
     @Test("end with the first report that the database takes")
     func ended() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import WorkerTokens
 
-@Suite("Tokens for a service", .timeLimit(.minutes(2)))
+@Suite("Tokens for a service", .timeLimit(.minutes(10)))
 struct TokenTests {
     private let worker = FakeWorker()
 

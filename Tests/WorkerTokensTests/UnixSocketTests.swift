@@ -5,7 +5,7 @@ import Testing
 
 @testable import WorkerTokens
 
-@Suite("The transport over a unix socket", .timeLimit(.minutes(2)))
+@Suite("The transport over a unix socket", .timeLimit(.minutes(10)))
 struct UnixSocketTests {
     private static let found = """
         {"access_token":"ya29.first","token_type":"Bearer","expires_in":3599,"expires_at":"2026-11-21T09:00:00Z",\

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Running a program that prints a secret", .timeLimit(.minutes(2)))
+@Suite("Running a program that prints a secret", .timeLimit(.minutes(10)))
 struct CommandRunningTests {
     private static let environment = ["PATH": "/usr/bin:/bin"]
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Crypto
 @testable import RefreshWorker
 
-@Suite("A key ring that a command opens", .timeLimit(.minutes(2)))
+@Suite("A key ring that a command opens", .timeLimit(.minutes(10)))
 struct CommandedKeyRingTests {
     /// A reversible, visible change of the text, in place of an encryption. The runs are counted in a file.
     private static func flags(_ fixture: OperatorFixture) -> [(Setting.Name, String)] {
@@ -190,7 +190,7 @@ struct CommandedKeyRingTests {
     }
 }
 
-@Suite("A start whose key command fails", .timeLimit(.minutes(2)))
+@Suite("A start whose key command fails", .timeLimit(.minutes(10)))
 struct KeyCommandWaitTests {
     @Test("waits, tells systemd why, and goes on when the command works")
     func waits() async throws {

@@ -9,7 +9,7 @@ import Testing
 @testable import RefreshWorker
 @testable import Scheduler
 
-@Suite("A server that is not Google's and keeps the thread of its HTTP client busy", .timeLimit(.minutes(2)))
+@Suite("A server that is not Google's and keeps the thread of its HTTP client busy", .timeLimit(.minutes(10)))
 struct HeldThreadTests {
     /// Holds a client's thread until `gate` is signalled, as a server can with TLS messages that OpenSSL reads in one
     /// call.
