@@ -28,21 +28,15 @@ package struct MetricsRequest {
 
     package func encode(_ metrics: [Metric]) -> EncodedTelemetry {
         var encoded = EncodedTelemetry()
-        var line = JSONLine()
-        line.array("resourceMetrics") { resources in
-            resources.object { line in
-                resource.write(to: &line)
-                line.array("scopeMetrics") { scopes in
-                    scopes.object { line in
-                        Scope(version: scopeVersion).write(to: &line)
-                        line.array("metrics") { array in
-                            for metric in metrics { write(metric, to: &array, counting: &encoded) }
-                        }
-                    }
-                }
+        encoded.body = resource.envelope(
+            resources: "resourceMetrics",
+            scopes: "scopeMetrics",
+            scopeVersion: scopeVersion
+        ) { line in
+            line.array("metrics") { array in
+                for metric in metrics { write(metric, to: &array, counting: &encoded) }
             }
         }
-        encoded.body = line.bytes
         return encoded
     }
 

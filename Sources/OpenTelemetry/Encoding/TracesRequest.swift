@@ -18,19 +18,14 @@ package struct TracesRequest {
     }
 
     package func encode(_ spans: [Span]) -> EncodedTelemetry {
-        var line = JSONLine()
-        line.array("resourceSpans") { resources in
-            resources.object { line in
-                resource.write(to: &line)
-                line.array("scopeSpans") { scopes in
-                    scopes.object { line in
-                        Scope(version: scopeVersion).write(to: &line)
-                        line.objects("spans", spans) { write($0, to: &$1) }
-                    }
-                }
-            }
+        let body = resource.envelope(
+            resources: "resourceSpans",
+            scopes: "scopeSpans",
+            scopeVersion: scopeVersion
+        ) { line in
+            line.objects("spans", spans) { write($0, to: &$1) }
         }
-        return EncodedTelemetry(body: line.bytes, items: spans.count)
+        return EncodedTelemetry(body: body, items: spans.count)
     }
 
     private func write(_ span: Span, to line: inout JSONLine) {

@@ -20,7 +20,7 @@ package struct CollectorEndpoint: Collector {
         pattern = RequestPattern(
             method: .post,
             endpoint: endpoint,
-            headers: [("Content-Type", "application/json")] + headers.map { ($0.name, $0.value) },
+            headers: headers.ofRequest,
             isSecret: true
         )
     }

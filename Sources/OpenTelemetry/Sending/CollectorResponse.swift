@@ -28,9 +28,14 @@ package struct CollectorResponse: Sendable {
     static func rejected(in body: [UInt8]) -> Int {
         guard let partial = JSONValue.object(in: body)?["partialSuccess"] else { return 0 }
         guard let number = partial["rejectedDataPoints"] ?? partial["rejectedSpans"] else { return 0 }
-        // A number of 64 bits is a string in OTLP's JSON, and readers must also take a number.
-        let whole = number.integer ?? number.string.flatMap { Int64($0) } ?? 0
-        return Int(clamping: max(0, whole))
+        return Int(clamping: max(0, longInteger(number)))
+    }
+
+    /// A number of 64 bits is a string in OTLP's JSON, and readers must also take a number.
+    private static func longInteger(_ value: JSONValue) -> Int64 {
+        if let integer = value.integer { return integer }
+        guard let text = value.string, let integer = Int64(text) else { return 0 }
+        return integer
     }
 }
 

@@ -9,6 +9,13 @@ package struct CollectorHeader: Equatable, Sendable {
     }
 }
 
+extension [CollectorHeader] {
+    /// All headers of a request to a collector.
+    package var ofRequest: [(String, String)] {
+        [("Content-Type", "application/json")] + map { ($0.name, $0.value) }
+    }
+}
+
 extension CollectorHeader: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "<header \(name)>" }
 

@@ -15,11 +15,10 @@ extension Doctor {
     var collectorProbes: [Probe] {
         let settings = context.openTelemetrySettings
         return [settings.metricsEndpoint, settings.tracesEndpoint].compactMap(\.self).map { endpoint in
-            let headers = [("Content-Type", "application/json")] + settings.headers.map { ($0.name, $0.value) }
             let request = HTTPRequest(
                 method: .post,
                 endpoint: endpoint,
-                headers: headers,
+                headers: settings.headers.ofRequest,
                 body: HTTPBody(Array("{}".utf8))
             )
             return Probe(
