@@ -19,6 +19,8 @@ struct WrappedKeyRingTests {
         }
 
         let fault = Mutex<Fault?>(nil)
+        /// Called while the program runs.
+        let meanwhile = Mutex<(@Sendable () -> Void)?>(nil)
         private let other = "0000000f \(KeyText.counting)\n"
 
         func unwrap(_ content: Secret?) throws(FileError) -> Secret {
@@ -29,6 +31,7 @@ struct WrappedKeyRingTests {
         }
 
         func wrap(_ text: Secret) throws(FileError) -> Secret {
+            meanwhile.withLock { $0 }?()
             switch fault.withLock({ $0 }) {
             case .failsToWrap: throw FileError("no", .program)
             case .losesTheEnd: return Secret("x" + text.reveal().dropLast(20))
@@ -76,6 +79,28 @@ struct WrappedKeyRingTests {
         }
         #expect(try folder.text() == before)
         #expect(try folder.names == ["keys"])
+    }
+
+    @Test("is not replaced if another program has changed it while the programs ran")
+    func changedMeanwhile() throws {
+        let folder = try TemporaryFolder()
+        let (path, letters) = (folder.file("keys"), Letters())
+        _ = try KeyRingFile.generate(path: path, wrapping: letters)
+        let installed = "x0000000f \(KeyText.counting)\n"
+        letters.meanwhile.withLock { $0 = { try? installed.write(toFile: path, atomically: true, encoding: .utf8) } }
+        let error = #expect(throws: FileError.self) { try KeyRingFile.addPending(path: path, wrapping: letters) }
+        #expect(error?.description.contains("changed by another program") == true)
+        #expect(try folder.text() == installed)
+    }
+
+    @Test("is refused if it belongs to another user than this one or root", .enabled(if: geteuid() == 0))
+    func foreignOwner() throws {
+        let folder = try TemporaryFolder()
+        let (path, letters) = (folder.file("keys"), Letters())
+        _ = try KeyRingFile.generate(path: path, wrapping: letters)
+        try #require(chown(path, 4321, 4321) == 0)
+        let error = #expect(throws: FileError.self) { try KeyRingFile.load(path: path, wrapping: letters) }
+        #expect(error?.description.contains("belongs to user 4321") == true)
     }
 
     @Test("can be opened by a program that prints Base64")

@@ -101,6 +101,10 @@ extension KeyRingFile {
             throw FileError(keyFile: path, "cannot be used: \(error)\(advice)", .system(error.code))
         }
         try checkWrapped(status, path: path)
+        guard status.owner == geteuid() || status.owner == 0 else {
+            let owner = FileOwner.name(ofUser: status.owner)
+            throw FileError(keyFile: path, "belongs to user \(owner), who could put other keys there")
+        }
         guard let content else { throw tooLarge(path, limit: maximumWrappedSize) }
         return content
     }
