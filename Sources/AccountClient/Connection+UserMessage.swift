@@ -6,9 +6,14 @@ extension AccountClient.Connection {
         switch state {
         case "active": nil
         case "retrying": Self.waiting
-        case "suspended": Self.messages[reason ?? ""] ?? Self.blocked
-        default: Self.messages[reason ?? ""] ?? Self.ended
+        case "suspended": message(orElse: Self.blocked)
+        default: message(orElse: Self.ended)
         }
+    }
+
+    private func message(orElse usual: String) -> String {
+        guard let reason, let message = Self.messages[reason] else { return usual }
+        return message
     }
 
     private static let waiting = """

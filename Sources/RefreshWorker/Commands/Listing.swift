@@ -50,7 +50,7 @@ struct Listing<Item> {
         count += page.count
         if !page.isEmpty {
             let text = lines(of: page, at: now).joined(separator: "\n")
-            try await output.run { Output.standard.line(text) }
+            await output.run { Output.standard.line(text) }
         }
         return count < limit ?? .max
     }

@@ -30,7 +30,12 @@ struct ShownSetting: Equatable, Sendable {
         switch name {
         case .database:
             guard !value.hasPrefix(DatabaseLocation.urlFilePrefix) else { return value.escapingInvisible }
-            return (try? DatabaseLocation(value))?.description.escapingInvisible ?? "(not shown)"
+            do {
+                return try DatabaseLocation(value).description.escapingInvisible
+            } catch {
+                // What cannot be read might have its password anywhere.
+                return "(not shown)"
+            }
         case .noticeURL:
             let address = value.prefix { $0 != "?" }
             return String(address).escapingInvisible + (address.count < value.count ? "?…" : "")

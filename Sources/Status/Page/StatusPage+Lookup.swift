@@ -33,16 +33,27 @@ extension StatusPage {
     /// It is empty if the text has a character that the page escapes, or is too long: it would be another text in the
     /// field.
     private var enteredText: String {
-        let text =
-            switch lookup {
-            case .found(let grant, _, _): lookedUp ?? grant.userID
-            case .unknownUser(let user): lookedUp ?? user
-            case .list(_, let filter, _, _) where filter != nil: ""
-            case .list(let grants, _, _, _): lookedUp ?? grants.first?.userID ?? ""
-            case nil: ""
-            }
+        guard isAboutUser, let text = lookedUp ?? userOfLookup else { return "" }
         let isKept = text.utf8.count <= Self.inputLimit && !text.unicodeScalars.contains(where: \.isInvisible)
         return isKept ? text : ""
+    }
+
+    /// `false` for a list with filters, in which the field has no part.
+    private var isAboutUser: Bool {
+        switch lookup {
+        case .found, .unknownUser, .list(_, nil, _, _): true
+        case .list, nil: false
+        }
+    }
+
+    /// The user whom the page shows, if there is one.
+    private var userOfLookup: String? {
+        switch lookup {
+        case .found(let grant, _, _): grant.userID
+        case .unknownUser(let user): user
+        case .list(let grants, nil, _, _): grants.first?.userID
+        case .list, nil: nil
+        }
     }
 
     /// The address of a user or of the user's connections, with the id of a grant: proxies log addresses.

@@ -17,7 +17,7 @@ extension Doctor {
     }
 
     private func sqliteChecks(_ path: String) async throws -> [Check] {
-        let (file, mayBeOpened) = try await BlockingCallQueue.files.run { fileCheck(path) }
+        let (file, mayBeOpened) = await BlockingCallQueue.files.run { fileCheck(path) }
         let checks = [file.named("database"), spaceCheck(path)]
         guard mayBeOpened else { return checks }
         let store: SQLiteStore
@@ -130,7 +130,8 @@ extension Doctor {
             let use = try await counted { try await store.keyUse() }
             let keys = if let use { await keyCheck(of: store, for: use) } else { Self.keysNotCounted }
             let (grants, checks) = try await statusChecks(of: store)
-            let count = grants.map { $0.grants.counted("grant") } ?? "its grants were not counted in time"
+            var count = "its grants were not counted in time"
+            if let grants { count = grants.grants.counted("grant") }
             return [
                 .ok("intact, its schema is this program's, \(count)").named(Self.content), keys.named("keys in use"),
             ] + [rows?.named("rows")].compactMap(\.self) + checks

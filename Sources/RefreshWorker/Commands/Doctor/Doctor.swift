@@ -51,9 +51,9 @@ struct Doctor: Sendable {
             let advice = "if the service has a user of its own, run: runuser -u USER -- refresh-worker doctor"
             add([.ok("root, who can read and write every file; \(advice)").named("user")])
         }
-        add(try await BlockingCallQueue.files.run { fileChecks() + servingChecks() + openTelemetryChecks })
+        add(await BlockingCallQueue.files.run { fileChecks() + servingChecks() + openTelemetryChecks })
         add(try await databaseChecks())
-        add(try await BlockingCallQueue.files.run { spillChecks() })
+        add(await BlockingCallQueue.files.run { spillChecks() })
         add(try await clockChecks())
         add(await endpointChecks())
         return all

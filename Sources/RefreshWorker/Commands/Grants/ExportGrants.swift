@@ -41,7 +41,7 @@ extension Command {
             let exported = ExportedPage(page, opening: vault)
             for problem in exported.problems { Output.error.line("refresh-worker: \(problem)") }
             unreadable += exported.problems.count
-            if !exported.text.isEmpty { try await output.run { Output.standard.write(exported.text) } }
+            if !exported.text.isEmpty { await output.run { Output.standard.write(exported.text) } }
         }
         await store.close()
         guard unreadable == 0 else {

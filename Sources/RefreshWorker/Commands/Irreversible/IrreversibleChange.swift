@@ -86,7 +86,7 @@ struct IrreversibleChange {
     private static func agrees(to plan: String) async throws -> Bool {
         Output.error.write("This will \(plan). It cannot be undone. Go on? [y/N] ")
         let queue = BlockingCallQueue(label: "refresh-worker.question")
-        return isConsent(try await queue.run { readLine() })
+        return isConsent(await queue.run { readLine() })
     }
 
     /// Only a clear yes is one: the end of the input is not.

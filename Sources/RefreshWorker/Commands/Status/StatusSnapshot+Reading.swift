@@ -9,7 +9,7 @@ extension StatusSnapshot {
         // Closing the connections has written the log back into the file. The file can be opened only now: see
         // `FileStatus`.
         if let path = context.configuration.database.file {
-            let schema = try await BlockingCallQueue.files.run { FileStatus.schema(ofDatabaseFile: path) }
+            let schema = await BlockingCallQueue.files.run { FileStatus.schema(ofDatabaseFile: path) }
             // Zero is a file without tables.
             snapshot.schema = schema == 0 ? nil : schema
         }

@@ -53,8 +53,7 @@ final class CommandedKeyRing: Sendable {
     /// Looks after the file until cancelled.
     func updateRepeatedly() async {
         await time.repeat(every: Self.interval) {
-            // The body cannot fail.
-            try? await BlockingCallQueue.keyCommand.run { self.update() }
+            await BlockingCallQueue.keyCommand.run { self.update() }
         }
     }
 

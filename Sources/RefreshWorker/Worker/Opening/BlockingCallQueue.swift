@@ -20,4 +20,11 @@ final class BlockingCallQueue: Sendable {
             queue.async { continuation.resume(with: Result { try body() }) }
         }
     }
+
+    /// The same for a call that cannot fail.
+    func run<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
+        await withCheckedContinuation { continuation in
+            queue.async { continuation.resume(returning: body()) }
+        }
+    }
 }

@@ -51,7 +51,7 @@ struct ConfiguredInstallation: InstallationFacts {
     func nightlyBackups() async throws -> NightlyBackups? {
         // Another configuration can be that of another installation.
         guard let file = configuration.configurationFile, Installation.isFile(file) else { return nil }
-        return try await BlockingCallQueue.files.run { NightlyBackups.find() }
+        return await BlockingCallQueue.files.run { NightlyBackups.find() }
     }
 }
 
