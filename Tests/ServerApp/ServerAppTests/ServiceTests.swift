@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -90,24 +91,52 @@ struct ServiceTests {
         #expect(abort?.headers.first(name: "Retry-After") == "7")
     }
 
-    @Test("A forged notice is refused by both")
+    @Test("A forged notice gets 401 from both")
     func forgedNotice() async throws {
-        let status = try await hummingbird("POST google-notices")
+        let headers: KeyValuePairs = [
+            "webhook-id": "msg_1",
+            "webhook-timestamp": String(Int(Date().timeIntervalSince1970)),
+            "webhook-signature": "v1,bm90IHRoZSBzaWduYXR1cmU=",
+        ]
+        let status = try await hummingbird("POST google-notices", headers: headers)
         #expect(status as? HTTPResponse.Status == .unauthorized)
-        let other = try await vapor("POST google-notices")
+        let other = try await vapor("POST google-notices", headers: headers)
         #expect(other as? HTTPStatus == .unauthorized)
     }
 
-    private func hummingbird(_ route: String) async throws -> (any Hummingbird.ResponseGenerator)? {
-        let router = Router<BasicRequestContext>()
-        addRoutes(to: router, tokens: tokens, notices: notices)
-        return try await router.respond(route, parameters: ["user": "alice"], body: "{}")
+    @Test("A notice without a signature gets 400 from both")
+    func unsignedNotice() async throws {
+        let status = try await hummingbird("POST google-notices")
+        #expect(status as? HTTPResponse.Status == .badRequest)
+        let other = try await vapor("POST google-notices")
+        #expect(other as? HTTPStatus == .badRequest)
     }
 
-    private func vapor(_ route: String) async throws -> (any Vapor.AsyncResponseEncodable)? {
+    private func hummingbird(
+        _ route: String,
+        headers: KeyValuePairs<String, String> = [:]
+    ) async throws -> (any Hummingbird.ResponseGenerator)? {
+        let router = Router<BasicRequestContext>()
+        addRoutes(to: router, tokens: tokens, notices: notices)
+        var fields: HTTPFields = [:]
+        for (name, value) in headers {
+            let fieldName = try #require(HTTPField.Name(name))
+            fields[fieldName] = value
+        }
+        return try await router.respond(route, parameters: ["user": "alice"], headers: fields, body: "{}")
+    }
+
+    private func vapor(
+        _ route: String,
+        headers: KeyValuePairs<String, String> = [:]
+    ) async throws -> (any Vapor.AsyncResponseEncodable)? {
         let app = Application()
         addRoutes(to: app, tokens: tokens, notices: notices)
-        return try await app.respond(route, parameters: ["user": "alice"], body: "{}")
+        var fields: HTTPHeaders = [:]
+        for (name, value) in headers {
+            fields.add(name: name, value: value)
+        }
+        return try await app.respond(route, parameters: ["user": "alice"], headers: fields, body: "{}")
     }
 
     private static func token(_ value: String) -> HTTPClientResponse {

@@ -39,6 +39,7 @@ package enum HTTPResponse {
 
         package static let ok = Status(code: 200)
         package static let noContent = Status(code: 204)
+        package static let badRequest = Status(code: 400)
         package static let unauthorized = Status(code: 401)
         package static let conflict = Status(code: 409)
         package static let serviceUnavailable = Status(code: 503)
