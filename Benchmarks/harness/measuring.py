@@ -81,7 +81,17 @@ def status(pid, field):
 
 def cpu_seconds(pid):
     """The processor time of a process so far, user and system, all its threads."""
+    return sum(_times(pid)[:2])
+
+
+def cpu_seconds_with_children(pid):
+    """The same, with its children, those that have ended too, but not with their children."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return sum(_times(pid)) + sum(cpu_seconds(child) for child in children)
+
+
+def _times(pid):
+    """The seconds of a process in user and system mode, and those of its children that have ended."""
     text = pathlib.Path(f"/proc/{pid}/stat").read_text()
     fields = text.rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
+    return [int(field) / TICKS for field in fields[11:15]]

@@ -80,6 +80,15 @@ class Server:
         answer = subprocess.run([*map(str, words), database], capture_output=True, text=True, check=True).stdout
         return [line.split("|") for line in answer.splitlines()]
 
+    def cpu_seconds(self):
+        """The processor time of all the server's processes so far."""
+        process = (self.folder / "data" / "postmaster.pid").read_text().split()[0]
+        return measuring.cpu_seconds_with_children(process)
+
+    def log_bytes(self):
+        """The bytes of the write-ahead log so far."""
+        return self.ask("postgres", "SELECT pg_current_wal_insert_lsn() - '0/0'")
+
     def create(self, database):
         programs.call("createdb", "--host", self.folder, "--username", "postgres", database)
 
