@@ -95,7 +95,7 @@ struct ServiceTests {
     func forgedNotice() async throws {
         let headers: KeyValuePairs = [
             "webhook-id": "msg_1",
-            "webhook-timestamp": String(Int(Date().timeIntervalSince1970)),
+            "webhook-timestamp": String(Int(Date().timeIntervalSince1970)),  // time: allowed
             "webhook-signature": "v1,bm90IHRoZSBzaWduYXR1cmU=",
         ]
         let status = try await hummingbird("POST google-notices", headers: headers)
