@@ -1,3 +1,4 @@
+internal import Base
 package import Crypto
 
 /// A known value, sealed with each key that stored tokens need: a ring that opens all of them is the right one.

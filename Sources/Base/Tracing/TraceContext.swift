@@ -39,11 +39,5 @@ extension TraceContext {
         self.init(traceID: traceID, spanID: spanID, isSampled: flags & 1 == 1)
     }
 
-    private static func byte(_ digits: some Collection<UInt8>) -> UInt8? {
-        let isLowerCase = digits.allSatisfy { byte in
-            UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte
-        }
-        guard isLowerCase else { return nil }
-        return UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
-    }
+    private static func byte(_ digits: some Collection<UInt8>) -> UInt8? { Hexadecimal.decode(digits)?.first }
 }

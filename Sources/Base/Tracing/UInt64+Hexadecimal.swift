@@ -1,19 +1,13 @@
 extension UInt64 {
-    /// Reads lower-case digits, of which there are at most 16.
+    /// Reads sixteen lower-case digits.
     init?(hexadecimal digits: some Collection<UInt8>) {
-        var value: UInt64 = 0
-        for digit in digits {
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = value << 4 | UInt64(digit - UInt8(ascii: "0"))
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = value << 4 | UInt64(digit - UInt8(ascii: "a") + 10)
-            default: return nil
-            }
-        }
-        self = value
+        guard let bytes = Hexadecimal.decode(digits), bytes.count == 8 else { return nil }
+        self = bytes.reduce(0) { $0 << 8 | UInt64($1) }
     }
 
+    /// The sixteen digits.
     var hexadecimal: String {
-        let digits = String(self, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        let bytes = stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) }
+        return Hexadecimal.encode(bytes)
     }
 }

@@ -1,3 +1,4 @@
+private import Base
 private import CCrypto
 
 /// The id of a sealing key: eight random lowercase hexadecimal digits.

@@ -1,4 +1,4 @@
-private import Crypto
+private import Base
 
 /// Percent-decoding of paths, queries and forms (https://url.spec.whatwg.org/#urlencoded-parsing).
 enum URLEncoding {

@@ -1,5 +1,4 @@
 internal import Base
-private import Crypto
 
 /// Reads the form of `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_EXPORTER_OTLP_HEADERS`: pairs like `name=value`, separated by
 /// commas, with percent-encoded values (https://opentelemetry.io/docs/specs/otel/protocol/exporter).

@@ -1,5 +1,4 @@
 package import Base
-import Crypto
 
 /// The id of a database: twelve random bytes, written when a worker first needs it.
 ///

@@ -1,5 +1,4 @@
 package import Base
-import Crypto
 
 /// The permanent name of a grant: 63 random bits.
 ///

@@ -1,5 +1,4 @@
 import Base
-import Crypto
 
 /// The users whom an import has joined with another. Their tokens still name the former id, and their sessions have
 /// moved to the other user.

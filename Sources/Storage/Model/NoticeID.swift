@@ -1,5 +1,4 @@
 import Base
-import Crypto
 
 /// The id of a notice: 96 random bits, so that no two databases give two notices one id.
 package struct NoticeID: Hashable, Sendable, CustomStringConvertible {

@@ -1,5 +1,4 @@
 package import Base
-import Crypto
 
 /// The name of a session: 128 random bits.
 package struct SessionID: Hashable, Sendable, CustomStringConvertible {

@@ -1,5 +1,4 @@
 package import Base
-import Crypto
 
 extension StoreTransaction {
     /// Remembers the refresh token that the user is about to end or to replace, so that no import brings it back.

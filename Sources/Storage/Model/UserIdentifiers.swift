@@ -1,4 +1,4 @@
-import Crypto
+import Base
 
 /// The identifiers about a user that are kept among those of security events.
 enum UserIdentifiers {

@@ -1,5 +1,4 @@
 package import Base
-private import Crypto
 private import Storage
 
 /// The services of a services file.

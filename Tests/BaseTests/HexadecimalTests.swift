@@ -1,4 +1,4 @@
-import Crypto
+import Base
 import Testing
 
 @Suite("Hexadecimal")

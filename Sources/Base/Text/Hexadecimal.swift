@@ -8,10 +8,13 @@ package enum Hexadecimal {
     }
 
     /// Decodes the text, and returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
-    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? { decode(text.utf8) }
+
+    /// Decodes the digits of a text.
+    package static func decode(_ digits: some Collection<UInt8>) -> [UInt8]? {
         // The same bytes in other letters would be a second name of one thing.
-        let values = text.utf8.compactMap(value(ofLowerCase:))
-        guard values.count == text.utf8.count, values.count.isMultiple(of: 2) else { return nil }
+        let values = digits.compactMap(value(ofLowerCase:))
+        guard values.count == digits.count, values.count.isMultiple(of: 2) else { return nil }
         return stride(from: 0, to: values.count, by: 2).map { values[$0] << 4 | values[$0 + 1] }
     }
 
@@ -25,7 +28,7 @@ package enum Hexadecimal {
         }
     }
 
-    static func value(ofLowerCase digit: UInt8) -> UInt8? {
+    package static func value(ofLowerCase digit: UInt8) -> UInt8? {
         (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit) ? nil : value(of: digit)
     }
 }
