@@ -48,7 +48,7 @@ struct ConfigurationResolver {
         insteadOfDefault replacement: String?,
         _ read: GivenValueReader<Value>
     ) -> Value {
-        let origin = "default of --\(name.rawValue)"
+        let origin = SettingOrigin.standard(name)
         if let value = optional(name, read) { return value }
         if !isGiven(name), let replacement,
             let value = check(SettingSources.GivenValue(value: replacement, origin: origin), read)
@@ -127,7 +127,7 @@ struct ConfigurationResolver {
         for (index, line) in lines.enumerated() {
             let trimmed = String(line.trimmingBlanks())
             guard !trimmed.isEmpty else { continue }
-            let given = SettingSources.GivenValue(value: trimmed, origin: "credential client-id, line \(index + 1)")
+            let given = SettingSources.GivenValue(value: trimmed, origin: .clientIDCredential(line: index + 1))
             identifiers += check(given, SettingValue.clientIDs) ?? []
         }
         return identifiers
@@ -154,7 +154,7 @@ struct ConfigurationResolver {
             // What a file holds is configuration, although an argument names it.
             let namesFile = given.value.hasPrefix(DatabaseLocation.urlFilePrefix)
             let isOfArgument = given.isArgument && !namesFile
-            problems.append(.init(origin: given.origin, message: error.message, isOfArgument: isOfArgument))
+            problems.append(.init(origin: given.origin.description, message: error.message, isOfArgument: isOfArgument))
             return nil
         }
     }

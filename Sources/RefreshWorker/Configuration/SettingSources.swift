@@ -4,8 +4,7 @@ import Base
 struct SettingSources {
     struct GivenValue: Equatable {
         let value: String
-        /// The origin as an error names it: `--max-rate`, `environment variable …` or `file:line: …`.
-        let origin: String
+        let origin: SettingOrigin
         /// `true` if the value is a command-line argument, which every user of the machine can read.
         var isArgument = false
     }
@@ -87,7 +86,7 @@ struct SettingSources {
     private static func flagLayer(_ flags: [ConfigurationInputs.Flag]) -> [Setting.Name: [GivenValue]] {
         var layer: [Setting.Name: [GivenValue]] = [:]
         for flag in flags {
-            let given = GivenValue(value: flag.value, origin: "--\(flag.name.rawValue)", isArgument: true)
+            let given = GivenValue(value: flag.value, origin: .flag(flag.name), isArgument: true)
             let isRepeatable = Setting.named(flag.name)?.isRepeatable ?? false
             // The last of a repeated flag wins, as in most programs, so that a wrapper's flags can be overridden.
             layer[flag.name] = isRepeatable ? layer[flag.name, default: []] + [given] : [given]
@@ -101,8 +100,8 @@ struct SettingSources {
         let shared = environment.keys.filter(\.isSharedName)
         // The last assignment wins: the shared name comes first because the worker's own name is more specific.
         for variable in shared + own.sorted() {
-            let origin = "environment variable \(DisplayedText(variable))"
-            guard let name = recognise(variable, origin: origin, isNamedByOrigin: true) else { continue }
+            let origin = SettingOrigin.variable(variable)
+            guard let name = recognise(variable, origin: origin.description, isNamedByOrigin: true) else { continue }
             add(GivenValue(value: environment[variable] ?? "", origin: origin), to: name, in: &layer)
         }
         return layer
@@ -114,7 +113,7 @@ struct SettingSources {
         do throws(InputError) {
             try InputText.checkText(path)
         } catch {
-            problems.append(.init(origin: file.origin, message: error.message))
+            problems.append(.init(origin: file.origin.description, message: error.message))
             return nil
         }
         do throws(InputError) {
@@ -139,11 +138,13 @@ struct SettingSources {
         }
         // The same order as in the environment. Of several lines with the same key the last wins, as in systemd.
         for entry in parsed.entries.filter(\.key.isSharedName) + parsed.entries.filter({ !$0.key.isSharedName }) {
-            guard let name = recognise(entry.key, origin: "\(path):\(entry.line)", isNamedByOrigin: false)
-            else { continue }
-            let origin = "\(path):\(entry.line): \(entry.key)"
+            let line = SettingOrigin.FileLine(path: path, number: entry.line)
+            guard let name = recognise(entry.key, origin: line.description, isNamedByOrigin: false) else { continue }
+            let origin = SettingOrigin.line(line, key: entry.key)
             guard name != .config else {
-                problems.append(.init(origin: origin, message: "cannot be set in the configuration file itself"))
+                problems.append(
+                    .init(origin: origin.description, message: "cannot be set in the configuration file itself")
+                )
                 continue
             }
             add(GivenValue(value: entry.value, origin: origin), to: name, in: &layer)

@@ -11,8 +11,8 @@ struct ShownSetting: Equatable, Sendable {
 
     let name: Setting.Name
     let source: Source
-    /// The flag, the variable, or the file with its line, if the value is given.
-    var origin: String?
+    /// `nil` unless the value is given.
+    var origin: SettingOrigin?
     /// The values as they are given: several of a flag that repeats.
     let values: [String]
 
@@ -47,18 +47,12 @@ struct ShownSetting: Equatable, Sendable {
         }
     }
 
-    /// The place of the value within its source: a line of the file, or the variable.
+    /// The place of the value within its source: the variable, or the line of the file.
     var place: String? {
-        guard let origin else { return nil }
-        switch source {
-        case .file:
-            // "/etc/refresh-worker/refresh-worker.conf:12: REFRESH_WORKER_MAX_RATE"
-            let parts = origin.split(separator: ": ", maxSplits: 1)
-            return parts.first.map(String.init)
-        case .environment:
-            return origin.split(separator: "'").last.map(String.init)
-        case .flag, .credential, .standard, .unset:
-            return nil
+        switch origin {
+        case .variable(let variable): variable
+        case .line(let line, _): line.description
+        case .flag, .clientIDCredential, .standard, nil: nil
         }
     }
 }

@@ -82,17 +82,19 @@ extension [ShownSetting] {
 }
 
 extension ShownSetting {
-    /// What follows the value: the variable, or the line of the file.
+    /// What follows the value: the variable, or the number of the line.
     fileprivate var note: String {
-        guard let place else { return "" }
-        guard let file else { return " (\(place))" }
-        return " (line \(place.dropFirst(file.count + 1)))"
+        switch origin {
+        case .variable(let variable): " (\(variable))"
+        case .line(let line, _): " (line \(line.number))"
+        case .flag, .clientIDCredential, .standard, nil: ""
+        }
     }
 
     /// The configuration file, if the value is from there.
     fileprivate var file: String? {
-        guard source == .file, let place, let colon = place.lastIndex(of: ":") else { return nil }
-        return String(place[..<colon])
+        guard case .line(let line, _) = origin else { return nil }
+        return line.path
     }
 }
 
