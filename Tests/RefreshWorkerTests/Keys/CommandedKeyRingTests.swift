@@ -124,13 +124,23 @@ struct CommandedKeyRingTests {
             _ = try await context.run(["keys", "generate"])
             let commanded = try #require(context.commandedKeyRing)
             _ = try commanded.latest()
-            let running = Task { await commanded.updateRepeatedly() }
+            let ring = try context.openVault().ring
+            let running = Task { await commanded.updateRepeatedly(for: ring) }
             await fixture.time.sleepers(atLeast: 1, for: .seconds(5))
             let before = try Self.runs(fixture)
             commanded.request()
             fixture.time.advance(by: .seconds(5))
             await fixture.time.sleepers(atLeast: 1, for: .seconds(5))
             #expect(try Self.runs(fixture) == before + 1)
+            // Another worker seals with a key that the program did not print.
+            ring.standbyReason = "lacks a key"
+            fixture.time.advance(by: KeyCommandSchedule.firstPause)
+            await fixture.time.sleepers(atLeast: 1, for: .seconds(5))
+            #expect(try Self.runs(fixture) == before + 2)
+            ring.standbyReason = nil
+            fixture.time.advance(by: KeyCommandSchedule.maximumPause)
+            await fixture.time.sleepers(atLeast: 1, for: .seconds(5))
+            #expect(try Self.runs(fixture) == before + 2)
             running.cancel()
             await running.value
         }

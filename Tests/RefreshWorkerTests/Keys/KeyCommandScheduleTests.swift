@@ -13,7 +13,7 @@ struct KeyCommandScheduleTests {
     func changed() {
         var schedule = KeyCommandSchedule()
         schedule.began(with: first)
-        schedule.succeeded()
+        schedule.ended(hasFailed: false, at: start)
         #expect(!schedule.isDue(for: first, at: start + .seconds(1_000_000)))
         #expect(schedule.isDue(for: second, at: start))
         #expect(schedule.isDue(for: nil, at: start))
@@ -26,7 +26,7 @@ struct KeyCommandScheduleTests {
     func requested() {
         var schedule = KeyCommandSchedule()
         schedule.began(with: first)
-        schedule.succeeded()
+        schedule.ended(hasFailed: false, at: start)
         schedule.request()
         #expect(schedule.isDue(for: first, at: start))
         schedule.began(with: first)
@@ -41,17 +41,48 @@ struct KeyCommandScheduleTests {
         for _ in 0..<8 {
             schedule.began(with: first)
             #expect(!schedule.isDue(for: first, at: now), "while it runs")
-            schedule.failed(at: now)
-            var pause = Duration.zero
-            while !schedule.isDue(for: first, at: now + pause) { pause += .seconds(1) }
+            schedule.ended(hasFailed: true, at: now)
+            let pause = pause(of: schedule, after: now)
             pauses.append(pause)
             now = now + pause
         }
         #expect(pauses == [10, 20, 40, 80, 160, 300, 300, 300].map { .seconds($0) })
         schedule.began(with: first)
-        schedule.succeeded()
+        schedule.ended(hasFailed: false, at: start)
         #expect(!schedule.isDue(for: first, at: now + .seconds(1000)))
-        schedule.failed(at: now)
+        schedule.ended(hasFailed: true, at: now)
         #expect(schedule.isDue(for: first, at: now + .seconds(10)))
+    }
+
+    @Test("while other workers seal with a key that it did not print, with longer and longer pauses")
+    func lackingKeys() {
+        var schedule = KeyCommandSchedule()
+        schedule.began(with: nil)
+        schedule.ended(hasFailed: false, at: start)
+        var now = start + .seconds(1000)
+        schedule.observe(lacksKeys: true)
+        #expect(schedule.isDue(for: nil, at: now), "no pause if the last run was long ago")
+        var pauses: [Duration] = []
+        for _ in 0..<7 {
+            schedule.began(with: nil)
+            schedule.ended(hasFailed: false, at: now)
+            schedule.observe(lacksKeys: true)
+            let pause = pause(of: schedule, after: now)
+            pauses.append(pause)
+            now = now + pause
+        }
+        #expect(pauses == [10, 20, 40, 80, 160, 300, 300].map { .seconds($0) })
+        schedule.observe(lacksKeys: false)
+        #expect(!schedule.isDue(for: nil, at: now + .seconds(1000)))
+        schedule.observe(lacksKeys: true)
+        schedule.began(with: nil)
+        schedule.ended(hasFailed: false, at: now)
+        #expect(pause(of: schedule, after: now) == .seconds(10), "the pauses begin again")
+    }
+
+    private func pause(of schedule: KeyCommandSchedule, after now: BootInstant) -> Duration {
+        var pause = Duration.zero
+        while !schedule.isDue(for: schedule.version, at: now + pause) { pause += .seconds(1) }
+        return pause
     }
 }

@@ -82,7 +82,7 @@ struct StartedWorker {
         case .keyCommand: return ["\(worker.vault.ring.current.sealingKeyID)"]
         case .keyWrapCommand:
             let commands = worker.context.commandedKeyRing?.commands
-            return [commands?.closing?.words.joined(separator: " ") ?? "none"]
+            return [commands?.wrapping?.words.joined(separator: " ") ?? "none"]
         case .clientID:
             let status = try await worker.context.status(from: worker.store).snapshot()
             let clientIDs = [dependencies.clientIDs, reader.clientIDs(), status.clients.map(\.id)]

@@ -50,9 +50,11 @@ final class CommandedKeyRing: Sendable {
         _ = Result { () throws(FileError) in try run() }
     }
 
-    /// Looks after the file until cancelled.
-    func updateRepeatedly() async {
+    /// Looks after the file until cancelled, and after the keys that `ring`, which adopts what the command prints, lacks.
+    func updateRepeatedly(for ring: ReloadableKeyRing) async {
         await time.repeat(every: Self.interval) {
+            let lacksKeys = ring.standbyReason != nil || ring.rejection != nil
+            self.state.withLock { $0.schedule.observe(lacksKeys: lacksKeys) }
             await BlockingCallQueue.keyCommand.run { self.update() }
         }
     }
@@ -63,17 +65,18 @@ final class CommandedKeyRing: Sendable {
         state.withLock { $0.schedule.began(with: version) }
         do throws(FileError) {
             let ring = try KeyRingFile.load(path: path, wrapping: commands)
+            let now = time.sinceBoot
             state.withLock { state in
                 state.ring = ring
                 state.error = nil
-                state.schedule.succeeded()
+                state.schedule.ended(hasFailed: false, at: now)
             }
             return ring
         } catch {
             let now = time.sinceBoot
             state.withLock { state in
                 state.error = error
-                state.schedule.failed(at: now)
+                state.schedule.ended(hasFailed: true, at: now)
             }
             throw error
         }

@@ -1,7 +1,10 @@
 import Base
 
-/// When `--key-command` runs again: if the file of the key ring is another one, if a reload asks for it, and some time
-/// after it failed.
+/// When `--key-command` runs again.
+///
+/// - At once if the file of the key ring is another one, or a reload asks for it.
+/// - With pauses as long as it fails, or the ring lacks keys with which other workers seal. A program that gets the ring
+///   from somewhere else has no file that changes.
 struct KeyCommandSchedule: Equatable, Sendable {
     /// The file as it was at one moment.
     struct FileVersion: Equatable, Sendable {
@@ -17,20 +20,30 @@ struct KeyCommandSchedule: Equatable, Sendable {
     static let maximumPause: Duration = .seconds(300)
 
     /// The file that the last run read, or `nil` if there was none.
-    private var version: FileVersion?
+    private(set) var version: FileVersion?
     private var isRequested = false
+    private var hasFailed = false
+    private var lacksKeys = false
     private var pause = firstPause
-    /// When a failed run is repeated.
-    private var retryAt: BootInstant?
+    /// The end of the pause after the last run, or `nil` while it runs.
+    private var pauseEnd: BootInstant?
+
+    private var mustRepeat: Bool { hasFailed || lacksKeys }
 
     func isDue(for current: FileVersion?, at now: BootInstant) -> Bool {
         if isRequested || current != version { return true }
-        guard let retryAt else { return false }
-        return retryAt <= now
+        guard mustRepeat, let pauseEnd else { return false }
+        return pauseEnd <= now
     }
 
     /// Lets the next check find the run due.
     mutating func request() { isRequested = true }
+
+    /// Records if the ring that was printed last lacks keys with which other workers seal.
+    mutating func observe(lacksKeys: Bool) {
+        self.lacksKeys = lacksKeys
+        if !mustRepeat { pause = Self.firstPause }
+    }
 
     /// Records that a run begins with this file.
     ///
@@ -38,14 +51,13 @@ struct KeyCommandSchedule: Equatable, Sendable {
     mutating func began(with current: FileVersion?) {
         version = current
         isRequested = false
-        retryAt = nil
+        pauseEnd = nil
     }
 
-    mutating func succeeded() { pause = Self.firstPause }
-
-    mutating func failed(at now: BootInstant) {
-        retryAt = now + pause
-        pause = min(pause * 2, Self.maximumPause)
+    mutating func ended(hasFailed: Bool, at now: BootInstant) {
+        self.hasFailed = hasFailed
+        pauseEnd = now + pause
+        pause = mustRepeat ? min(pause * 2, Self.maximumPause) : Self.firstPause
     }
 }
 

@@ -8,18 +8,18 @@ import Crypto
 struct KeyCommands: KeyRingWrapping {
     static let page = "docs/key-command.md#when-the-command-fails"
 
-    let opening: ExternalCommand
+    let unwrapping: ExternalCommand
     /// `nil` if no key ring is changed on this machine.
-    let closing: ExternalCommand?
+    let wrapping: ExternalCommand?
     let environment: [String: String]
     var limits = ExternalCommand.Limits()
 
     func unwrap(_ content: Secret?) throws(FileError) -> Secret {
-        try run(opening, for: .keyCommand, reading: content)
+        try run(unwrapping, for: .keyCommand, reading: content)
     }
 
     func wrap(_ text: Secret) throws(FileError) -> Secret {
-        guard let closing else {
+        guard let wrapping else {
             throw FileError(
                 """
                 the key ring cannot be changed, because --key-command opens it and --key-wrap-command is not set: set it \
@@ -27,7 +27,7 @@ struct KeyCommands: KeyRingWrapping {
                 """
             )
         }
-        return try run(closing, for: .keyWrapCommand, reading: text)
+        return try run(wrapping, for: .keyWrapCommand, reading: text)
     }
 
     private func run(

@@ -33,7 +33,7 @@ extension Worker {
                     await engine.recordClock()
                 }
             },
-            { await context.commandedKeyRing?.updateRepeatedly() },
+            { await context.commandedKeyRing?.updateRepeatedly(for: heartbeat.ring) },
         ]
     }
 

@@ -167,12 +167,12 @@ extension Configuration {
 extension CommandedKeyRing {
     /// Returns `nil` without a `--key-command`.
     fileprivate convenience init?(_ configuration: Configuration, inputs: ConfigurationInputs, time: any TimeSource) {
-        guard let opening = configuration.keyCommand else { return nil }
+        guard let unwrapping = configuration.keyCommand else { return nil }
         // Root has given up its rights after `inputs` were gathered.
         let home = inputs.continuesAs == nil ? nil : ProcessSetup.environment["HOME"]
         let commands = KeyCommands(
-            opening: opening,
-            closing: configuration.keyWrapCommand,
+            unwrapping: unwrapping,
+            wrapping: configuration.keyWrapCommand,
             environment: CommandEnvironment.variables(from: inputs.environment, home: home)
         )
         self.init(path: configuration.readableKeyFile, commands: commands, time: time)
