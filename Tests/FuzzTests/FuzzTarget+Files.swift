@@ -19,6 +19,8 @@ extension FuzzTarget {
         FuzzTarget(name: "key_ring", run: readKeyRing),
         FuzzTarget(name: "services_file", run: readServicesFile),
         FuzzTarget(name: "service_account", run: readServiceAccount),
+        FuzzTarget(name: "command", run: readCommand),
+        FuzzTarget(name: "error_output", run: showErrorOutput),
     ]
 
     private static let now = Timestamp(secondsSince1970: 1_790_000_000)
@@ -131,5 +133,36 @@ extension FuzzTarget {
         } catch {
             require(!error.description.isEmpty, "a refusal has a text")
         }
+    }
+
+    /// The program of a setting.
+    private static func readCommand(_ input: [UInt8]) {
+        let text = String(decoding: input, as: UTF8.self)
+        guard case .success(let command) = Result(catching: { () throws(InputError) in try ExternalCommand(text) })
+        else { return }
+        require(!command.program.isEmpty, "a command has a program")
+        let quoted = command.words.map(\.quoted).joined(separator: " ")
+        guard case .success(let again) = Result(catching: { () throws(InputError) in try ExternalCommand(quoted) })
+        else { fatalError("violated: words in quotes are a command") }
+        require(again == command, "words in quotes stand for themselves")
+    }
+
+    /// What a program of a setting writes to standard error, which can be a key.
+    private static func showErrorOutput(_ input: [UInt8]) {
+        let text = ShownErrorOutput.text(of: input)
+        require(text.count <= ShownErrorOutput.maximumLength, "the text is short")
+        require(!text.contains(where: \.isNewline), "the text is one line")
+        let runs = text.split { character in
+            !(character.isASCII && (character.isLetter || character.isNumber || "+/=".contains(character)))
+        }
+        require(runs.allSatisfy { $0.count < 40 }, "a text as long as a key is hidden")
+    }
+}
+
+extension String {
+    /// The text as one word of a command.
+    fileprivate var quoted: String {
+        // An apostrophe ends the quotes, and stands within other ones.
+        "'" + unicodeScalars.map { $0 == "'" ? #"'"'"'"# : String($0) }.joined() + "'"
     }
 }

@@ -29,26 +29,28 @@ struct ExternalCommand: Equatable, Sendable {
 
     private static func split(_ text: String) throws(InputError) -> [String] {
         var words: [String] = []
-        var word: String?
-        var quote: Character?
-        for character in text {
+        var word: String.UnicodeScalarView?
+        var quote: Unicode.Scalar?
+        // Not by characters: a quote and an accent that follows it are one of them.
+        for scalar in text.unicodeScalars {
             if let open = quote {
-                if character == open { quote = nil } else { word?.append(character) }
-            } else if character == "'" || character == "\"" {
-                quote = character
+                if scalar == open { quote = nil } else { word?.append(scalar) }
+            } else if scalar == "'" || scalar == "\"" {
+                quote = scalar
                 // Two quotes with nothing in between are an empty word.
-                word = word ?? ""
-            } else if character == " " || character == "\t" {
-                if let ended = word { words.append(ended) }
+                word = word ?? String.UnicodeScalarView()
+            } else if scalar == " " || scalar == "\t" {
+                if let ended = word { words.append(String(ended)) }
                 word = nil
             } else {
-                word = (word ?? "") + String(character)
+                word = word ?? String.UnicodeScalarView()
+                word?.append(scalar)
             }
         }
         guard quote == nil else {
             throw InputError("opens a quote that is never closed: put it between quotes of the other kind")
         }
-        if let last = word { words.append(last) }
+        if let last = word { words.append(String(last)) }
         return words
     }
 }

@@ -32,6 +32,8 @@ struct ExternalCommandTests {
             ]
         ),
         Line(text: "'/opt/my tools/age' -d", words: ["/opt/my tools/age", "-d"]),
+        // Each accent is one character together with the sign before it.
+        Line(text: "sh '\u{301}a' \u{301}b", words: ["sh", "\u{301}a", "\u{301}b"]),
     ]
 
     @Test("is split at blanks, and quotes keep words together", arguments: lines)
