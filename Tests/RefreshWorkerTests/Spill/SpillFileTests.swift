@@ -326,11 +326,7 @@ struct SpillFileTests {
     func ofAnotherDatabase() async throws {
         try await withFindings { fixture, context, vault, findings in
             let path = try await spill(findings, fixture, context, vault)
-            let bytes = try #require(try SpillFile.openIfThere(path)?.read(limit: 1 << 20))
-            let own = try #require(SpillFormat.read(bytes).database)
-            let other = DatabaseID.random(from: SystemRandom())
-            let moved = SpillFormat.head(of: other) + bytes.dropFirst(SpillFormat.head(of: own).count)
-            try #require(try SpillFile.openIfThere(path)).write(moved, at: 0)
+            try Self.assign(path, to: .random(from: SystemRandom()))
             _ = try await context.run(["status", "--json"])
             #expect(try FileStatus.of(path) != nil)
             #expect(try await storedTokens(fixture, vault).allSatisfy { $0?.hasPrefix("rotated") == false })
@@ -339,6 +335,16 @@ struct SpillFileTests {
             #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
             #expect(try FileStatus.of(path) == nil)
         }
+    }
+
+    /// Writes the id of another database into a file, and returns it.
+    @discardableResult
+    static func assign(_ path: String, to other: DatabaseID) throws -> DatabaseID {
+        let bytes = try #require(try SpillFile.openIfThere(path)?.read(limit: 1 << 20))
+        let own = try #require(SpillFormat.read(bytes).database)
+        let moved = SpillFormat.head(of: other) + bytes.dropFirst(SpillFormat.head(of: own).count)
+        try #require(try SpillFile.openIfThere(path)).write(moved, at: 0)
+        return other
     }
 
     @Test("is next to a SQLite file, and for a server in the state folder or next to the key ring")

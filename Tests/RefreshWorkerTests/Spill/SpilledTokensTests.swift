@@ -54,6 +54,18 @@ struct SpilledTokensTests {
         _ = try await context.run(["status", "--json"])
     }
 
+    /// Saves tokens in a file that no process uses any more.
+    private func path(
+        of tokens: ExchangedTokens,
+        _ fixture: OperatorFixture,
+        _ context: CommandContext,
+        _ vault: TokenVault
+    ) async throws -> String {
+        let spill = try await fixture.openSpill(context, vault: vault)
+        try await spill.save([tokens])
+        return try #require(spill.path)
+    }
+
     /// Stores a connection that has this account.
     private func connect(
         _ connection: ConnectionID,
@@ -127,6 +139,27 @@ struct SpilledTokensTests {
             #expect(try fixture.names.filter { $0.contains("unsaved") || $0.contains("set-aside") } == [])
             try await spill(list, fixture, context, vault)
             #expect(try await grant(of: "42", fixture) == first)
+        }
+    }
+
+    @Test("stay in a file of another database, unless an operator says that it had the same users")
+    func ofAnotherDatabase() async throws {
+        try await with { fixture, context, vault in
+            let path = try await path(of: tokens(of: "42", "jane", at: fixture.time.now), fixture, context, vault)
+            let other = try SpillFileTests.assign(path, to: .random(from: SystemRandom()))
+            let error = await #expect(throws: CommandError.self) {
+                try await context.run(["results", "recover", path])
+            }
+            #expect(error?.message.contains("run the command again with --of-database \(other)") == true)
+            let wrong = DatabaseID.random(from: SystemRandom()).description
+            await #expect(throws: CommandError.self) {
+                try await context.run(["results", "recover", path, "--of-database", wrong])
+            }
+            #expect(try await grant(of: "42", fixture) == nil)
+            let code = try await context.run(["results", "recover", path, "--of-database", other.description])
+            #expect(code == .success)
+            let stored = try #require(try await grant(of: "42", fixture))
+            #expect(try vault.openRefreshToken(of: stored)?.reveal() == "1//jane")
         }
     }
 

@@ -10,16 +10,28 @@ extension Command {
         discussion: """
             Use it for a spill file that was set aside, or that is next to a database that was moved elsewhere. \
             Results that are stored already, or that are out of date, have no effect. The file is removed when all of \
-            its results have been stored, and kept otherwise.
+            its results have been stored, and kept otherwise. The tokens of codes belong to a user id, and two             databases can have the same ids for others: if a file of another database has such tokens, \
+            --of-database says that its users are those of this one.
             """,
         operands: [.file("the spill file")],
-        options: [.jsonObject],
+        options: [
+            OptionSpecification(
+                "of-database",
+                .text(as: "DATABASE", maximumLength: 40, signs: "_"),
+                "the database of the file, as the message names it, whose users are those of this one"
+            ),
+            .jsonObject,
+        ],
         settings: [.config, .database, .keyFile, .keyCommand, .logLevel],
         examples: [
             """
             refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \
             --database postgres:///grants
-            """: "after the database was moved while a worker was suspended"
+            """: "after the database was moved while a worker was suspended",
+            """
+            refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \
+            --of-database db_0123456789abcdef01234567
+            """: "after this database has taken the place of that one",
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable)
     ) { arguments, context, output in
@@ -43,7 +55,8 @@ extension Command {
                 answer("everything in \(path) was stored when the database was opened")
                 return .success
             }
-            guard let recovered = try await SpillRecovery(context).recover(path, into: store, with: vault) else {
+            let recovery = SpillRecovery(context, formerDatabase: arguments["of-database"].flatMap { DatabaseID($0) })
+            guard let recovered = try await recovery.recover(path, into: store, with: vault) else {
                 throw CommandError(.leftForLater, "\(path) is in use by another process: try again when it has ended")
             }
             let summary = recovered.summary

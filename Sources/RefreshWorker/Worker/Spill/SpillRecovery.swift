@@ -14,9 +14,12 @@ struct SpillRecovery {
     private static let lockTimeout: Duration = .seconds(10)
 
     private let context: CommandContext
+    /// The database whose place the configured one has taken, as an operator says: its users are the same.
+    private let formerDatabase: DatabaseID?
 
-    init(_ context: CommandContext) {
+    init(_ context: CommandContext, formerDatabase: DatabaseID? = nil) {
         self.context = context
+        self.formerDatabase = formerDatabase
     }
 
     /// Stores the results in the spill files of a database.
@@ -162,10 +165,11 @@ struct SpillRecovery {
             random: context.random
         )
         // The id of a grant is random, so its result belongs to it in any copy of the database. A user id is not.
-        if let owner = content.database, !exchanged.isEmpty, try await owner != store.databaseID(from: context.random) {
+        if !exchanged.isEmpty, let owner = content.database, try await !mayHaveUsers(of: owner, store) {
             recovered.problem = """
-                the tokens of \(exchanged.count) codes are of another database (\(owner)), whose users can have the same \
-                ids as others here
+                the tokens of \(exchanged.count.counted("code")) are of another database, \(owner), whose users can have \
+                the same ids as others here. If this database has taken the place of that one, run the command again with \
+                --of-database \(owner)
                 """
             return recovered
         }
@@ -190,6 +194,12 @@ struct SpillRecovery {
                 """
         }
         return recovered
+    }
+
+    /// `true` if the users of a file's database are those of the store.
+    private func mayHaveUsers(of owner: DatabaseID, _ store: any Store) async throws -> Bool {
+        if owner == formerDatabase { return true }
+        return try await owner == store.databaseID(from: context.random)
     }
 
     private func lock(_ file: SpillFile) async throws -> Bool {
