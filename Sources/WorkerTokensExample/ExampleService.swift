@@ -24,7 +24,7 @@ struct ExampleService {
         let answer = try await tokens.withToken(for: user) { token in
             var request = URLRequest(url: url)
             request.setValue("Bearer \(token.value)", forHTTPHeaderField: "Authorization")
-            let (data, response) = try await URLSession.shared.data(for: request)
+            let (data, response) = try await URLSession.withoutRedirects.data(for: request)
             let status = (response as? HTTPURLResponse)?.statusCode
             if status == 401 {
                 WorkerTokensExample.say("Google refused the token")
@@ -44,7 +44,7 @@ func sendWithURLSession(_ request: WorkerTokens.Request) async throws -> WorkerT
     message.httpMethod = request.method
     for header in request.headers { message.setValue(header.value, forHTTPHeaderField: header.name) }
     message.httpBody = Data(request.body)
-    let (data, response) = try await URLSession.shared.data(for: message)
+    let (data, response) = try await URLSession.withoutRedirects.data(for: message)
     guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
     return WorkerTokens.Response(
         status: response.statusCode,

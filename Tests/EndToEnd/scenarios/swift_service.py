@@ -1,8 +1,11 @@
 """A service and a backend in Swift, with the library WorkerTokens, over TCP and over the unix socket: mail is read, a
 token that Google refuses is replaced, an ended grant says so, and the worker's notice is verified."""
 
+import contextlib
+import http.server
 import json
 import subprocess
+import threading
 import time
 
 import mail
@@ -48,6 +51,46 @@ def scenario(fixture):
         assert "signature" in forged, f"a changed notice is refused: {forged}"
     gmail.shutdown()
     accounts.close()
+    refuses_redirects()
+
+
+def refuses_redirects():
+    """The credential stays at the address that was named."""
+    received = []
+
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            received.append(self.path)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with server(Elsewhere) as target:
+
+        class Redirector(Elsewhere):
+            def do_GET(self):
+                self.send_response(302)
+                self.send_header("Location", target)
+                self.end_headers()
+
+        with server(Redirector) as worker:
+            output = run(worker, "alice", target, given=SERVICE_KEY + "\n", expect=1)
+    assert "302" in output, f"the program says what it got: {output}"
+    assert not received, "the redirect is not followed"
+
+
+@contextlib.contextmanager
+def server(handler):
+    """Serves until the end of the block, and returns the address."""
+    listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=listener.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.server_port}"
+    listener.shutdown()
+    thread.join()
+    listener.server_close()
 
 
 def read_notice(fixture, headers, body, expect=0):
