@@ -190,10 +190,3 @@ public actor WorkerTokens {
         for waiter in finished.waiters { waiter.resume(returning: result) }
     }
 }
-
-/// Thrown by a call that ``WorkerTokens/withToken(for:connection:scopes:minimumLife:call:)`` makes, if Google answered
-/// it with 401.
-public struct RefusedTokenError: Error, Hashable, Sendable {
-    /// Creates the error.
-    public init() {}
-}

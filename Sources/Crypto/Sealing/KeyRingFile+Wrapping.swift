@@ -6,7 +6,7 @@ extension KeyRingFile {
     /// Wrapped keys are longer than plain ones, by a third if the file is Base64.
     static let maximumWrappedSize = 2 * maximumSize
 
-    /// Reads the ring. A missing file is none of this function's errors: the wrapping might not need it.
+    /// Reads the ring. A missing file is no error, because the program might get the ring from somewhere else.
     package static func load(path: String, wrapping: any KeyRingWrapping) throws(FileError) -> KeyRing {
         try document(printedBy: wrapping, for: try wrappedContent(path: path), path: path).ring
     }
@@ -17,9 +17,9 @@ extension KeyRingFile {
         return parse(content, path: path) != nil
     }
 
-    /// Wraps a changed ring and opens the result again, and leaves the file as it is.
+    /// Wraps the ring with one more key, and opens the result again. The file stays as it is.
     ///
-    /// The change shows if the result is opened, and not the file.
+    /// Without the further key a program that opens the file, and not its input, would pass.
     package static func checkWrapping(path: String, wrapping: any KeyRingWrapping) throws(FileError) {
         var document = try document(printedBy: wrapping, for: try wrappedContent(path: path), path: path)
         let trial = try newKey(path: path) { () throws(CryptoError) in try .random(isPending: true) }
@@ -27,9 +27,9 @@ extension KeyRingFile {
         _ = try wrappedContent(of: document, wrapping: wrapping, path: path)
     }
 
-    /// Returns the content of a file for a ring, after it was seen to open to the same ring.
+    /// Wraps a ring for its file, and checks that the result opens to the same ring.
     ///
-    /// A content that does not open would lose every stored token.
+    /// With a content that does not open, every stored token would be lost.
     static func wrappedContent(
         of document: KeyRingDocument,
         wrapping: any KeyRingWrapping,

@@ -42,9 +42,9 @@ struct WorkerMetrics {
             samples: [Metric.Sample(labels: [version], value: 1)],
             help: "Always 1; the label is the version of the program."
         )
-        writeCounters(into: &list)
-        writeVerdict(into: &list)
-        if let grants { write(grants, into: &list) }
+        addCounters(to: &list)
+        addVerdict(to: &list)
+        if let grants { addGrants(grants, to: &list) }
         list.add(
             Metric(
                 name: "refresh_worker.refreshes_in_flight",
@@ -54,13 +54,13 @@ struct WorkerMetrics {
                 values: .samples([Metric.Sample(value: Double(inFlight))])
             )
         )
-        writeClients(into: &list)
+        addClients(to: &list)
         list.histogram(
             "refresh_worker.commit.duration",
             of: commits,
             help: "Time that the database took to store a batch of results."
         )
-        writeNotices(into: &list)
+        addNotices(to: &list)
         list.gauge(
             "refresh_worker.store.up",
             value: isStoreRead ? 1 : 0,
@@ -73,11 +73,11 @@ struct WorkerMetrics {
             help:
                 "Time at which the internal listener's certificate expires, in seconds since 1970; left out without TLS."
         )
-        writeProcess(into: &list)
+        addProcess(to: &list)
         return list
     }
 
-    private func writeNotices(into list: inout MetricList) {
+    private func addNotices(to list: inout MetricList) {
         list.gauge(
             "refresh_worker.notices_waiting",
             in: .count(of: "user"),
@@ -99,7 +99,7 @@ struct WorkerMetrics {
         return max(.zero, at - oldest)
     }
 
-    private func writeProcess(into list: inout MetricList) {
+    private func addProcess(to list: inout MetricList) {
         let usage = ProcessUsage.current
         list.gauge(
             "process.start_time",
@@ -141,7 +141,7 @@ struct WorkerMetrics {
         )
     }
 
-    private func writeCounters(into list: inout MetricList) {
+    private func addCounters(to list: inout MetricList) {
         // Every outcome is present from the start, so that a rate can be computed from its first occurrence.
         list.counter(
             "refresh_worker.refreshes",
@@ -224,7 +224,7 @@ struct WorkerMetrics {
         )
     }
 
-    private func writeVerdict(into list: inout MetricList) {
+    private func addVerdict(to list: inout MetricList) {
         let byKind = Dictionary(grouping: findings ?? []) { [$0.kind, $0.severity.rawValue] }
         list.gauge(
             "refresh_worker.concerns",
@@ -246,7 +246,7 @@ struct WorkerMetrics {
         )
     }
 
-    private func writeClients(into list: inout MetricList) {
+    private func addClients(to list: inout MetricList) {
         list.gauge(
             "refresh_worker.breaker.state",
             by: "client",
@@ -267,7 +267,7 @@ struct WorkerMetrics {
         )
     }
 
-    private func write(_ grants: GrantStatistics, into list: inout MetricList) {
+    private func addGrants(_ grants: GrantStatistics, to list: inout MetricList) {
         list.gauge(
             "refresh_worker.grants",
             in: .count(of: "grant"),

@@ -1,7 +1,9 @@
 package import Base
 private import Synchronization
 
-/// The spans that wait to be sent, of callers who record theirs.
+/// The spans that wait to be sent.
+///
+/// There is one for a request only if its caller records spans too.
 ///
 ///     let span = spans.begin("vend", .server)
 ///     …

@@ -29,6 +29,6 @@ extension Worker {
     }
 
     private func collectMetrics() async -> [Metric] {
-        await currentMetrics.metrics(certificateExpiresAt: listeners?.internalListener?.certificate?.expiresAt)
+        await metricsSource.metrics(certificateExpiresAt: listeners?.internalListener?.certificate?.expiresAt)
     }
 }

@@ -28,7 +28,7 @@ struct Worker: Sendable {
     let notices: NoticeDispatcher?
     let status: LiveStatus
     /// Collects the metrics for Prometheus and for a collector.
-    let currentMetrics: MetricsSource
+    let metricsSource: MetricsSource
     /// What sends metrics and spans to a collector, if one is configured.
     let exporters: TelemetryExporters
     let loopHeartbeats: LoopHeartbeats
@@ -91,7 +91,7 @@ struct Worker: Sendable {
             diagnostics: context.diagnostics,
             time: context.time
         )
-        currentMetrics = MetricsSource(
+        metricsSource = MetricsSource(
             version: Version.withCommit,
             status: status,
             engine: engine,

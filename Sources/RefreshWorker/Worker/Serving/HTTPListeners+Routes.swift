@@ -106,7 +106,7 @@ extension HTTPListeners {
             engine: worker.engine,
             counters: worker.counters,
             log: worker.log,
-            metrics: worker.currentMetrics,
+            metrics: worker.metricsSource,
             phase: phase,
             time: context.time,
             stalledLoops: {

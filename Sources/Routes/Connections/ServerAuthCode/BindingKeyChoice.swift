@@ -8,7 +8,7 @@ internal import Storage
 enum BindingKeyChoice: Equatable {
     case key(KeyID)
     /// The ring has keys to bind to, but each is lacked by some worker. These lack the one that was added last.
-    case unshared(KeyID, lackedBy: [String])
+    case unshared(newest: KeyID, lackedBy: [String])
     /// The ring has no key to bind to.
     case missing
 
@@ -22,7 +22,7 @@ enum BindingKeyChoice: Equatable {
         if let shared {
             self = .key(shared)
         } else {
-            self = .unshared(newest, lackedBy: workers.filter { !$0.keyIDs.contains(newest) }.map(\.id))
+            self = .unshared(newest: newest, lackedBy: workers.filter { !$0.keyIDs.contains(newest) }.map(\.id))
         }
     }
 }

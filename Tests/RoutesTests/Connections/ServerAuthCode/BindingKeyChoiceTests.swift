@@ -41,9 +41,9 @@ struct BindingKeyChoiceTests {
     @Test("is none if no key is held by all, and the workers that lack the newest one are named")
     func unshared() {
         let workers = [worker("a"), worker("b", lacking: [newest, former]), worker("c", lacking: [newest])]
-        #expect(BindingKeyChoice(from: ring, for: workers) == .unshared(newest.id, lackedBy: ["b", "c"]))
+        #expect(BindingKeyChoice(from: ring, for: workers) == .unshared(newest: newest.id, lackedBy: ["b", "c"]))
         let crossed = [worker("b", lacking: [newest]), worker("c", lacking: [former])]
-        #expect(BindingKeyChoice(from: ring, for: crossed) == .unshared(newest.id, lackedBy: ["b"]))
+        #expect(BindingKeyChoice(from: ring, for: crossed) == .unshared(newest: newest.id, lackedBy: ["b"]))
     }
 
     @Test("is never a retired one")
@@ -51,7 +51,7 @@ struct BindingKeyChoiceTests {
         let retired = former.with(role: .retired(since: .init(secondsSince1970: 0)))
         let ring = try KeyRing(keys: [.random(), newest, retired])
         let isLate = [worker("b", lacking: [newest])]
-        #expect(BindingKeyChoice(from: ring, for: isLate) == .unshared(newest.id, lackedBy: ["b"]))
+        #expect(BindingKeyChoice(from: ring, for: isLate) == .unshared(newest: newest.id, lackedBy: ["b"]))
         #expect(try BindingKeyChoice(from: KeyRing(keys: [.random(), retired]), for: isLate) == .missing)
     }
 
