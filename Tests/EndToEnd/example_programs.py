@@ -73,6 +73,7 @@ do {
 """
 
 SHELL = """
+USER_ID=$USER
 answer=$(LINES) || { echo "exit code $? $answer"; exit; }
 curl -sS -H "Authorization: Bearer $(printf %s "$answer" | jq -r .access_token)" "$GMAIL"
 """

@@ -23,7 +23,7 @@ extension DocumentedNumber {
             "docs/key-command.md",
             "at most \(ExternalCommand.Limits().output.grouped) bytes. It is never logged",
             "After \(ExternalCommand.Limits().time.spelled) the program and its children are killed",
-            "within \(CommandedKeyRing.interval.spelled) after `KEY_FILE` has changed",
+            "within \(CommandedKeyRing.interval.spelled) after the key file has changed",
             "runs again after \(KeyCommandSchedule.firstPause.seconds) seconds, and then up to every "
                 + "\(KeyCommandSchedule.maximumPause.spelled)",
             "up to every \(KeyCommandWait.maximumPause.spelled)",
