@@ -1,23 +1,20 @@
 """What the proof of a bound refresh token costs: the instructions of a refresh against those of an unbound one."""
 
 from cases import instructions
-from harness import endpoint, paths, programs, report
+from harness import contenders, endpoint, report
 
 TITLE = "A refresh with a proof (DPoP) against one without"
 
 
 def measure(scale, folder):
     """The same two runs as for `instructions`, so that the start, the end and the handshakes cancel out."""
-    shim = folder / "sigsuspend.so"
-    programs.call("cc", "-shared", "-fPIC", "-O1", "-o", shim, paths.BENCHMARKS / "harness" / "instructions.c")
-    runs = scale.pick(instructions.RUNS, instructions.SHORT_RUNS)
-    (short, long), max_rate = runs["h2"]
-    figures = {"counts": [short, long]}
+    shim = instructions.build_shim(folder)
+    counts, max_rate = scale.pick(instructions.RUNS, instructions.SHORT_RUNS)["h2"]
+    figures = {"counts": list(counts)}
     with endpoint.Endpoint(folder / "endpoint") as site:
         for name, bound in [("unbound", False), ("bound", True)]:
-            totals = [instructions.instructions(site, folder, shim, None, "h2", count, max_rate, bound)
-                      for count in (short, long)]
-            figures[name] = (totals[1] - totals[0]) / (long - short)
+            worker = contenders.Worker("h2", max_rate=max_rate, bound=bound)
+            figures[name] = instructions.of_one_refresh(site, folder, shim, worker, counts)
             scale.say(f"{name}: {figures[name]:,.0f} instructions each")
     return figures
 

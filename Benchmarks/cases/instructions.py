@@ -3,7 +3,7 @@
 import re
 import shutil
 
-from harness import chart, contenders, endpoint, grants, measuring, paths, programs, report
+from harness import chart, contenders, endpoint, measuring, paths, programs, report
 
 TITLE = "Instructions of one refresh"
 
@@ -23,50 +23,54 @@ def measure(scale, folder):
     at its start. Where connections are kept, both runs are long enough to open all, and differ by so much that a few
     handshakes do not matter.
     """
-    shim = folder / "sigsuspend.so"
-    programs.call("cc", "-shared", "-fPIC", "-O1", "-o", shim, paths.BENCHMARKS / "harness" / "instructions.c")
-    go = programs.build_go("x_oauth2")
-    kept = scale.pick(RUNS, SHORT_RUNS)["h2"][0]
+    shim = build_shim(folder)
+    runs = scale.pick(RUNS, SHORT_RUNS)
+    kept = runs["h2"][0]
     rows = []
     with endpoint.Endpoint(folder / "endpoint") as site:
-        for version, (counts, max_rate) in scale.pick(RUNS, SHORT_RUNS).items():
-            def fetch(count):
-                return [go, site.url(version), site.ca_file, count, version]
-
-            def limit(count):
-                return contenders.h2load(site, version, count)
-
-            for name, command in [("refresh-worker", None), ("x/oauth2 (Go)", fetch), ("h2load", limit)]:
-                short, long = kept if command else counts
-                totals = [instructions(site, folder, shim, command, version, count, max_rate)
-                          for count in (short, long)]
-                each = (totals[1] - totals[0]) / (long - short)
-                scale.say(f"{name} {version}: {each:,.0f} instructions each")
-                rows.append({"name": name, "version": version, "instructions": each, "counts": [short, long]})
+        for version, (counts, max_rate) in runs.items():
+            worker = contenders.Worker(version, max_rate=max_rate)
+            fetching = [contenders.x_oauth2(version), contenders.Contender("h2load", version, contenders.h2load)]
+            for one in [worker, *fetching]:
+                counts_of_one = counts if one is worker else kept
+                each = of_one_refresh(site, folder, shim, one, counts_of_one)
+                scale.say(f"{one.name} {version}: {each:,.0f} instructions each")
+                rows.append({"name": one.name, "version": version, "instructions": each,
+                             "counts": list(counts_of_one)})
     return {"contenders": rows}
 
 
-def instructions(site, folder, shim, command, version, count, max_rate, bound=False):
-    """All instructions in user space of a run that refreshes `count` grants, whose tokens can be bound to a key."""
-    if command:
-        words = command(count)
-    else:
-        store = grants.Grants(folder / "grants")
-        store.fill(count, outage=3600, bound=bound)
-        words = [paths.WORKER, "--run-once", "--metrics-log", folder / "metrics.log", *store.settings(site, version),
-                 "--max-rate", max_rate]
+def build_shim(folder):
+    """Compiles what is preloaded under Valgrind."""
+    shim = folder / "sigsuspend.so"
+    programs.call("cc", "-shared", "-fPIC", "-O1", "-o", shim, paths.BENCHMARKS / "harness" / "instructions.c")
+    return shim
+
+
+def of_one_refresh(site, folder, shim, contender, counts):
+    """The difference of two runs, for each grant by which they differ."""
+    short, long = counts
+    of_short, of_long = [instructions(site, folder, shim, contender, count) for count in (short, long)]
+    return (of_long - of_short) / (long - short)
+
+
+def instructions(site, folder, shim, contender, count):
+    """All instructions in user space of a run that refreshes `count` grants; its work is checked."""
+    place = folder / "counted"
+    place.mkdir()
+    words, verify = contender.prepare(site, count, place)
     site.start_log()
     # Callgrind counts wrongly if Go interrupts its own threads by a signal, which can be turned off.
     environment = {"LD_PRELOAD": str(shim), "GODEBUG": "asyncpreemptoff=1"}
-    log = folder / "valgrind.log"
-    cost = measuring.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *words], log, environment)
+    log = place / "valgrind.log"
+    cost = measuring.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *words], log, environment,
+                         output=place / "output.log")
     site.flush_log()
-    if not command:
-        store.verify_once_each(site.issued, count)
-        shutil.rmtree(folder / "grants")
     total = re.search(r"Collected : (\d+)", log.read_text())
-    if cost.exit_code != 0 or not total or endpoint.span(site.issued)[0] != count:
+    if cost.exit_code != 0 or not total:
         raise SystemExit(f"{words[0]} failed under Valgrind:\n{log.read_text()}")
+    verify()
+    shutil.rmtree(place)
     return int(total.group(1))
 
 

@@ -56,14 +56,19 @@ class Worker(Contender):
     """The worker on a database where all grants are due; every stored token is verified afterwards."""
     does_the_work = True
 
-    def __init__(self, version, fraction=1):
+    def __init__(self, version, fraction=1, max_rate=None, bound=False):
+        """`bound`: the refresh tokens are bound to a key."""
         super().__init__("refresh-worker", version, None, fraction)
+        self.max_rate = max_rate
+        self.bound = bound
 
     def prepare(self, site, count, folder):
         store = grants.Grants(folder / "grants")
-        store.fill(count, outage=3600)
+        store.fill(count, outage=3600, bound=self.bound)
         words = [paths.WORKER, "--run-once", "--metrics-log", folder / "metrics.log",
                  *store.settings(site, self.version)]
+        if self.max_rate is not None:
+            words += ["--max-rate", self.max_rate]
         return words, lambda: store.verify_once_each(site.issued, count)
 
 
@@ -95,23 +100,30 @@ def h2load(site, version, count):
             "content-type: application/x-www-form-urlencoded", site.url(version)]
 
 
+def x_oauth2(version):
+    """Go's usual client, which only fetches."""
+    program = programs.build_go("x_oauth2")
+
+    def command(site, version, count):
+        return [program, site.url(version), site.ca_file, count, version]
+
+    return Contender("x/oauth2 (Go)", version, command)
+
+
 def all_contenders():
     """All contenders, in the order of their turns."""
-    go, same_work_go = programs.build_go("x_oauth2"), programs.build_go("same_work")
+    same_work_go = programs.build_go("same_work")
     python, peers = programs.python(), paths.BENCHMARKS / "peers"
 
     def peer(script):
         return lambda site, version, count: [python, peers / script, site.url(version), site.ca_file, count]
 
-    def oauth2(site, version, count):
-        return [go, site.url(version), site.ca_file, count, version]
-
     return [
         Worker("h2"), SameWork("Go, same work", "h2", [same_work_go]),
-        Contender("x/oauth2 (Go)", "h2", oauth2), Contender("h2load", "h2", h2load),
+        x_oauth2("h2"), Contender("h2load", "h2", h2load),
         # A connection for each request: with more requests the ports would run out.
         Worker("h1", fraction=0.2), SameWork("Go, same work", "h1", [same_work_go]),
-        Contender("x/oauth2 (Go)", "h1", oauth2), Contender("h2load", "h1", h2load),
+        x_oauth2("h1"), Contender("h2load", "h1", h2load),
         SameWork("Python, same work", "h1", [python, peers / "same_work.py"], fraction=0.1),
         Contender("google-auth (Python), threads", "h1", peer("google_auth_threads.py"), fraction=0.1),
         Contender("aiohttp (Python)", "h1", peer("aiohttp_tasks.py"), fraction=0.2),
