@@ -4,6 +4,8 @@ import dataclasses
 
 from . import endpoint, grants, measuring, paths, programs, system_calls
 
+FLOOR = "C, same work (the floor)"
+
 
 @dataclasses.dataclass
 class Contender:
@@ -100,6 +102,11 @@ def h2load(site, version, count):
             "content-type: application/x-www-form-urlencoded", site.url(version)]
 
 
+def the_floor():
+    """The same work at the cost of the worker's libraries and little more."""
+    return SameWork(FLOOR, "h2", [programs.build_c("floor")])
+
+
 def x_oauth2(version):
     """Go's usual client, which only fetches."""
     program = programs.build_go("x_oauth2")
@@ -119,7 +126,7 @@ def all_contenders():
         return lambda site, version, count: [python, peers / script, site.url(version), site.ca_file, count]
 
     return [
-        Worker("h2"), SameWork("Go, same work", "h2", [same_work_go]),
+        Worker("h2"), the_floor(), SameWork("Go, same work", "h2", [same_work_go]),
         x_oauth2("h2"), Contender("h2load", "h2", h2load),
         # A connection for each request: with more requests the ports would run out.
         Worker("h1", fraction=0.2), SameWork("Go, same work", "h1", [same_work_go]),

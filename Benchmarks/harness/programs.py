@@ -34,6 +34,14 @@ def build_go(name):
     return program
 
 
+def build_c(name):
+    """Compiles a peer in C against the libraries that the worker uses, and returns the path of the program."""
+    program = paths.SCRATCH / name
+    libraries = call("pkg-config", "--cflags", "--libs", "libnghttp2", "libssl", "libcrypto", "sqlite3").split()
+    call("cc", "-O2", "-Wall", "-Wextra", "-o", program, paths.BENCHMARKS / "peers" / f"{name}.c", *libraries)
+    return program
+
+
 def python():
     """The Python interpreter with the peers' packages."""
     call("scripts/ensure-python-tools", "bench")

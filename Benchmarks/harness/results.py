@@ -52,6 +52,7 @@ def versions():
         "nginx": debian("nginx"),
         "nghttp2": debian("nghttp2-client"),
         "postgresql": debian("postgresql-15"),
+        "gcc": debian("gcc"),
         "go": debian("golang-go"),
         "x/oauth2": debian("golang-golang-x-oauth2-dev"),
         "go-sqlite3": debian("golang-github-mattn-go-sqlite3-dev"),
