@@ -49,15 +49,30 @@ def summary(one, count, runs, calls):
 
 
 def tables(figures):
-    rows = [[f"{one['name']}, {HTTP[one['version']]}", f"{one['per_second']['median']:,.0f}",
-             f"{one['cpu_per_1000']['median']:.4f}", f"{one['peak_megabytes']:.0f}",
-             f"{one['system_calls']:.1f}" if one["does_the_work"] else ""]
-            for one in sorted(figures["contenders"], key=lambda one: not one["does_the_work"])]
+    floor = floor_of(figures)
+    rows = [row(one, floor) for one in sorted(figures["contenders"], key=lambda one: not one["does_the_work"])]
+    head = ["client", "refreshes/s", "CPU-s per 1,000", "against the floor", "peak MB", "system calls each"]
     return (
         f"Medians of {figures['rounds']} rounds. The first programs do the same work: they claim, open, request, seal, "
         "commit durably and report each refresh. The others only send requests.\n\n"
-        + report.table(["client", "refreshes/s", "CPU-s per 1,000", "peak MB", "system calls each"], rows)
+        + report.table(head, rows)
     )
+
+
+def row(one, floor):
+    cpu = one["cpu_per_1000"]["median"]
+    against_floor, system_calls_each = "", ""
+    if one["does_the_work"]:
+        system_calls_each = f"{one['system_calls']:.1f}"
+        if floor is not None:
+            against_floor = f"{cpu / floor['cpu_per_1000']['median']:.2f}"
+    return [f"{one['name']}, {HTTP[one['version']]}", f"{one['per_second']['median']:,.0f}", f"{cpu:.4f}",
+            against_floor, f"{one['peak_megabytes']:.0f}", system_calls_each]
+
+
+def floor_of(figures):
+    """The floor; none in a run from before it existed."""
+    return next((one for one in figures["contenders"] if one["name"] == contenders.FLOOR), None)
 
 
 def charts(figures):
@@ -80,6 +95,9 @@ def goals(figures):
         return ours[key]["median"] / theirs[key]["median"]
 
     results = []
+    if floor_of(figures) is not None:
+        results.append(report.at_most("CPU per 1,000 against the floor, HTTP/2",
+                                      ratio("cpu_per_1000", "h2", contenders.FLOOR), 1.5))
     for version, http in HTTP.items():
         results += [
             report.at_most(f"CPU against Go doing the same work, {http}",
