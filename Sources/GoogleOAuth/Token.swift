@@ -15,8 +15,7 @@ package enum Token {
 
     /// Returns the token that a text is, or `nil` if it is not well-formed.
     static func required(_ text: RawSpan) -> Secret? {
-        guard (1...maximumLength).contains(text.byteCount) else { return nil }
-        for offset in 0..<text.byteCount where !(0x21...0x7e).contains(text.byte(at: offset)) { return nil }
+        guard (1...maximumLength).contains(text.byteCount), text.isVisibleASCII else { return nil }
         return Secret(copying: text)
     }
 

@@ -1,3 +1,4 @@
+import Base
 import Crypto
 
 /// The members of an answer in the usual form: one object, whose values are strings without escapes or whole numbers.
@@ -77,14 +78,8 @@ struct UnescapedTokenJSON {
     /// Returns the content of a string of printable ASCII characters without escapes.
     private static func text(in text: RawSpan, at start: Int) -> Range<Int>? {
         guard has("\"", in: text, at: start) else { return nil }
-        var end = start + 1
-        while end < text.byteCount {
-            let byte = text.byte(at: end)
-            if byte == UInt8(ascii: "\"") { return start + 1..<end }
-            guard byte &- 0x20 < 0x5f, byte != UInt8(ascii: "\\") else { return nil }
-            end += 1
-        }
-        return nil
+        let end = text.endOfPlainText(from: start + 1)
+        return has("\"", in: text, at: end) ? start + 1..<end : nil
     }
 
     /// Returns a whole number without a sign and its end.

@@ -47,9 +47,3 @@ extension [UInt8] {
         }
     }
 }
-
-extension UInt8 {
-    fileprivate var isPlainInJSON: Bool {
-        self &- 0x20 < 0x5f && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
-    }
-}
