@@ -54,19 +54,18 @@ final class HTTP2Fields: @unchecked Sendable {
         bodyLength: Int?,
         _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
     ) -> Result {
-        var name = Self.lengthName
         var digits: [UInt8] = []
         if let bodyLength { digits = Array(String(bodyLength).utf8) }
-        return unsafe name.withUnsafeMutableBufferPointer { name in
-            unsafe digits.withUnsafeMutableBufferPointer { digits in
+        return unsafe Self.lengthName.withUnsafeBufferPointer { name in
+            unsafe digits.withUnsafeBufferPointer { digits in
                 let capacity = unsafe fields.count + others.fields.count + 1
                 return unsafe withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: capacity) { all in
                     var count = unsafe all.initialize(fromContentsOf: fields)
                     count = unsafe all[count...].initialize(fromContentsOf: others.fields)
                     if bodyLength != nil {
                         let length = unsafe nghttp2_nv(
-                            name: name.baseAddress,
-                            value: digits.baseAddress,
+                            name: UnsafeMutablePointer(mutating: name.baseAddress),
+                            value: UnsafeMutablePointer(mutating: digits.baseAddress),
                             namelen: name.count,
                             valuelen: digits.count,
                             flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)

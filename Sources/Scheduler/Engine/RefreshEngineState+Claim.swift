@@ -56,13 +56,15 @@ extension RefreshEngineState {
                 deferred[grant.id] = number
             case .send:
                 if grant.revocationAskedAt != nil { freeRevocations -= 1 }
+                let id = grant.id
+                let needsHealth = gates[grant.clientID]?.isBreakerIdle != true
                 let refresh = Refresh(
                     of: grant,
                     isForced: claim.isForCaller,
-                    needsHealth: gates[grant.clientID]?.isBreakerIdle != true,
+                    needsHealth: needsHealth,
                     leaseEnd: leasesEnd
                 )
-                slots[grant.id]?.refresh = refresh
+                slots[id]?.refresh = refresh
                 sent.append(refresh)
             }
         }

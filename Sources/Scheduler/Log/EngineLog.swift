@@ -49,15 +49,15 @@ package final class EngineLog: Sendable {
         var events: [RefreshEvent] = []
         events.reserveCapacity(refreshes.count)
         for refresh in refreshes {
-            guard case .stored(let result, let stored) = refresh.phase else { continue }
-            let decision = stored.decision
-            events.append(RefreshEvent(of: refresh, result, decision, at: now))
-            let changes = decision.events + stored.recalled
-            guard !changes.isEmpty || decision.alarm != nil else { continue }
+            guard let stored = refresh.storedDecision else { continue }
+            events.append(RefreshEvent(of: refresh, refresh.result, stored, at: now))
+            let changes = stored.decision.events + stored.recalled
+            let alarm = stored.decision.alarm
+            guard !changes.isEmpty || alarm != nil else { continue }
             record(events)
             events.removeAll()
             for change in changes { state(change) }
-            if let alarm = decision.alarm { raise(alarm.kind, alarm.text, client: refresh.grant.clientID) }
+            if let alarm { raise(alarm.kind, alarm.text, client: refresh.grant.clientID) }
         }
         record(events)
         endAlarms(of: refreshes)

@@ -78,22 +78,22 @@ struct RefreshEvent: Sendable {
 }
 
 extension RefreshEvent {
-    init(of refresh: Refresh, _ result: RefreshResult, _ decision: RefreshDecision, at now: Timestamp) {
-        let reason = decision.grant?.reason ?? .none
+    init(of refresh: Refresh, _ result: RefreshResult, _ stored: StoredDecision, at now: Timestamp) {
+        let reason = stored.decision.grant?.reason ?? .none
         self.init(
             grant: refresh.grant.id.description,
             connection: refresh.grant.connection,
             counted: CountedRefresh(
-                outcome: decision.outcome,
+                outcome: stored.decision.outcome,
                 lateness: refresh.grant.dueAt.map { now - $0 - (result.latency ?? .zero) } ?? .zero,
                 latency: result.latency
             ),
             verdict: result.code,
             reason: reason.codeOrEmpty,
             attempt: refresh.grant.failures + 1,
-            rotated: decision.events.contains { $0.kind == .rotated },
+            rotated: stored.decision.events.contains { $0.kind == .rotated },
             forced: refresh.isForced,
-            lostScopes: decision.lostScopes,
+            lostScopes: stored.decision.lostScopes,
             status: result.status,
             answer: result.text
         )

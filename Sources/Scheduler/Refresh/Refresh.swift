@@ -139,7 +139,7 @@ extension Refresh {
 
     func didRead(_ result: RefreshResult) { state.withLock { $0.phase = .read(result) } }
 
-    func didStore(_ decision: StoredDecision) { state.withLock { $0.phase = .stored(result(in: $0.phase), decision) } }
+    func didStore(_ decision: StoredDecision) { state.withLock { $0.phase = .stored($0.phase.result, decision) } }
 
     /// Ends the refresh without a decision.
     func didEnd() {
@@ -152,23 +152,30 @@ extension Refresh {
         }
     }
 
-    /// The result, once the response is read.
-    var result: RefreshResult { result(in: phase) }
+    // These read the phase in its place, because a copy of it costs 500 instructions.
 
-    private func result(in phase: Phase) -> RefreshResult {
-        switch phase {
+    /// The result, once the response is read.
+    var result: RefreshResult { state.withLock(\.phase.result) }
+
+    /// The decision, once it is committed.
+    var storedDecision: StoredDecision? { state.withLock(\.phase.storedDecision) }
+
+    /// `true` if a new access token is stored.
+    var isRefreshed: Bool { storedDecision?.decision.isRefreshed ?? false }
+}
+
+extension Refresh.Phase {
+    /// The result, once the response is read.
+    fileprivate var result: RefreshResult {
+        switch self {
         case .read(let result), .stored(let result, _), .ended(let result?): return result
         case .claimed, .sent, .answered, .ended(nil): preconditionFailure("a refresh whose response is not read")
         }
     }
 
-    /// The decision, once it is committed.
-    var storedDecision: StoredDecision? {
-        if case .stored(_, let stored) = phase { stored } else { nil }
+    fileprivate var storedDecision: StoredDecision? {
+        if case .stored(_, let decision) = self { decision } else { nil }
     }
-
-    /// `true` if a new access token is stored.
-    var isRefreshed: Bool { storedDecision?.decision.isRefreshed ?? false }
 }
 
 /// A request to the token endpoint that is under way.

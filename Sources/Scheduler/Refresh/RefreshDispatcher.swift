@@ -18,11 +18,12 @@ struct RefreshDispatcher: Sendable {
         var sent: [Refresh] = []
         var submissions: [RefreshSubmission] = []
         for refresh in refreshes {
+            let grant = refresh.grant
             let token: Secret?
             let bindingKey: BindingKey?
             do throws(CryptoError) {
-                token = try vault.openRefreshToken(of: refresh.grant)
-                bindingKey = try vault.bindingKey(of: refresh.grant)
+                token = try vault.openRefreshToken(of: grant)
+                bindingKey = try vault.bindingKey(of: grant)
             } catch {
                 committer.add(refresh, with: unopened(refresh, error))
                 continue
