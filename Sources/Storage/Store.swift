@@ -23,12 +23,17 @@ package protocol Store: Sendable {
     /// ``storePlain(_:at:)`` of other grants.
     ///
     /// Its writes are durable when this returns. If it throws, nothing is written.
+    ///
+    /// Its notices have the trace of the request whose task calls this (``TraceContext/current``).
     func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result
 
     /// Runs `body` like ``transact(_:)``, ahead of requests from outside where the store can: it stores answers that
     /// might hold rotated tokens.
+    ///
+    /// Its notices have no trace. The answers are those of many grants, and the task that stores them can have begun in
+    /// the request of any caller.
     func storeResults<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result
@@ -269,7 +274,7 @@ extension Store {
     package func storeResults<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
-        try await transact(body)
+        try await TraceContext.$current.withValue(nil) { try await transact(body) }
     }
 
     package var isSharedByWorkers: Bool { false }

@@ -59,7 +59,8 @@ package protocol StoreTransaction {
     /// The history keeps the last ``Retention/eventsPerGrant`` events, and the last connection, however old.
     func record(_ event: GrantEvent) throws
 
-    /// Adds a notice about a user to the outbox, if the store keeps notices.
+    /// Adds a notice about a user to the outbox, if the store keeps notices. It has the trace of the request that the
+    /// transaction is for.
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) throws
 
     /// Returns the health of a client: bytes that only the engine reads.

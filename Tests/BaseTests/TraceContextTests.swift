@@ -40,6 +40,18 @@ struct TraceContextTests {
         #expect(TraceContext(traceparent: header) == nil)
     }
 
+    @Test(
+        "is passed on in version 00, with no other flag than that of a recorded trace",
+        arguments: [
+            ("00-\(trace)-\(span)-01", "01"), ("00-\(trace)-\(span)-00", "00"), ("00-\(trace)-\(span)-02", "00"),
+            ("cc-\(trace)-\(span)-ff-what-comes", "01"),
+        ]
+    )
+    func passedOn(header: String, flags: String) throws {
+        let context = try #require(TraceContext(traceparent: header))
+        #expect(context.traceparent == "00-\(Self.trace)-\(Self.span)-\(flags)")
+    }
+
     @Test("of the worker's own spans never has an empty id")
     func random() {
         #expect(SpanID(random: ZeroFirst()).text == "00000000000000ab")

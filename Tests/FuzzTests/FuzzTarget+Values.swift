@@ -24,6 +24,7 @@ extension FuzzTarget {
         require(text.dropFirst(3).hasPrefix(ids), "the ids are read as they were sent")
         require(context.traceID.text.contains { $0 != "0" }, "a trace has an id")
         require(context.spanID.text.contains { $0 != "0" }, "a span has an id")
+        require(TraceContext(traceparent: context.traceparent) == context, "it is read as it is passed on")
     }
 
     private static let sent = "1//0gSentRefreshToken-AbCdEfGhIjKlMnOpQrStUvWxYz"

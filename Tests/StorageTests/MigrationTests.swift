@@ -162,14 +162,14 @@ struct MigrationTests {
             (
                 SQLDialect.sqlite,
                 [
-                    "c2baea7f9c57a6332607a5a866e5b143310770582337dd0908d8785932000a68",
+                    "b955ed7de9a6cf82ca64e9f2e1ae9a64548bf41eb94163607fb00881dd6793e3",
                     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
                 ]
             ),
             (
                 .postgres,
                 [
-                    "b76034bde2037d02b26c700457a00704bf1a942d8d29dc07b4b9e1eddcc36d8b",
+                    "c344d901cf6e4de781c6d98a276faff8ef2123ed61d2814d30c7623a04bd7d03",
                     "03d132f33e41aaf63ecf9b9e769503db5bdde75a0c02d9835f73b6ea002b6dbe",
                 ]
             ),

@@ -53,6 +53,59 @@ struct NoticeConformanceTests {
         }
     }
 
+    @Test("A notice keeps the trace of the request that made the change", arguments: StoreKind.allCases)
+    func trace(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            let unsampled = try #require(
+                TraceContext(traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
+            )
+            for trace in [Sample.trace, unsampled, nil] {
+                try await TraceContext.$current.withValue(trace) {
+                    try await store.transact { try $0.notify(.userDeleted, ofUser: "user 1", at: start) }
+                }
+            }
+            for trace in [Sample.trace, unsampled, nil] {
+                let due = try await store.dueNotices(at: start, atMost: 10)
+                #expect(due.map(\.trace) == [trace])
+                for notice in due { try await store.noticeAccepted(notice, at: start) }
+            }
+            #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: start) == 3)
+            #expect(try await store.dueNotices(at: start, atMost: 10).map(\.trace) == [Sample.trace])
+        }
+    }
+
+    @Test("So do the notices of events and of added grants", arguments: StoreKind.allCases)
+    func traceOfEvents(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            let (added, _) = Grant.connected(
+                id: GrantID(rawValue: 3),
+                userID: "user 3",
+                incoming: IncomingTokens(clientID: "client"),
+                dueAt: nil,
+                at: start
+            )
+            var ended = added
+            let addition = NewGrant(grant: added, events: ended.disconnect(reason: .invalidGrant, at: start))
+            try await TraceContext.$current.withValue(Sample.trace) {
+                try await store.change(first) { $0.disconnect(reason: .userRequest, at: start) }
+                try await store.transact { try $0.insert([addition]) }
+            }
+            let due = try await store.dueNotices(at: start, atMost: 10)
+            #expect(due.map(\.userID) == ["user 1", "user 3"])
+            #expect(due.map(\.trace) == [Sample.trace, Sample.trace])
+        }
+    }
+
+    @Test("The results of refreshes have no trace, whichever task stores them", arguments: StoreKind.allCases)
+    func noTrace(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await TraceContext.$current.withValue(Sample.trace) {
+                try await store.storeResults { try $0.notify(.userDeleted, ofUser: "user 1", at: start) }
+            }
+            #expect(try await store.dueNotices(at: start, atMost: 10).map(\.trace) == [nil])
+        }
+    }
+
     @Test(
         "Each kind of notice is read as it was stored, and those of one user come in order",
         arguments: StoreKind.allCases

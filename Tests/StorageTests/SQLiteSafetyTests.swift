@@ -223,7 +223,7 @@ struct SQLiteSafetyTests {
     func lateUse() async throws {
         try await withStore { store, _ in
             try await store.writer.run { connection throws(StoreError) in
-                let transaction = SQLiteTransaction(of: store, on: connection)
+                let transaction = SQLiteTransaction(of: store, on: connection, trace: nil)
                 try transaction.finish()
                 let error = #expect(throws: StoreError.self) { try transaction.grant(GrantID(rawValue: 1)) }
                 #expect(error?.code == .fault)

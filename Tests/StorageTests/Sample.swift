@@ -124,8 +124,11 @@ enum Sample {
 
 extension Sample {
     static func notice(_ key: Notice.Key, id: NoticeID = NoticeID(high: 0, low: 0)) -> Notice {
-        Notice(key: key, id: id, at: start, content: .userDeleted, pendingSince: start, attempts: 0)
+        Notice(key: key, id: id, at: start, trace: nil, content: .userDeleted, pendingSince: start, attempts: 0)
     }
+
+    /// The trace of a request.
+    static let trace = TraceContext(traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 
     /// Returns a session of a user, with token hash `[1]`, that lives for an hour.
     static func session(_ number: UInt8, user: String = "user") -> Session {

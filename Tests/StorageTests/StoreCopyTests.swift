@@ -79,6 +79,20 @@ struct StoreCopyTests {
         }
     }
 
+    @Test("A notice keeps its trace", arguments: StorePair.allCases)
+    func traces(pair: StorePair) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
+            try await source.fill(users: 2)
+            _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
+            let copied = try await target.dueNotices(at: start + .seconds(200), atMost: 10)
+            #expect(copied.map(\.userID) == ["user 1", "user 2"])
+            #expect(copied.map(\.trace) == [Sample.trace, nil])
+            for store in [source, target] { await store.close() }
+        }
+    }
+
     @Test("New rows in the copy come after the copied ones", arguments: StorePair.allCases)
     func nextNumbers(pair: StorePair) async throws {
         try await StorePair.with(pair) { stores in
@@ -393,7 +407,9 @@ extension Store {
                 try transaction.setClientHealth(Array("{\"n\":\(number)}".utf8), of: grant.clientID)
             }
         }
-        _ = try await transact { try AccountDeletion.delete(user: "user 1", in: $0, at: start) }
+        try await TraceContext.$current.withValue(Sample.trace) {
+            _ = try await transact { try AccountDeletion.delete(user: "user 1", in: $0, at: start) }
+        }
         try await noticeAccepted(notice(Notice.Key(userID: "user 1", number: 1)), at: start + .seconds(1))
         try await noticePostponed(notice(Notice.Key(userID: "user 2", number: 1)), until: start + .seconds(100))
     }

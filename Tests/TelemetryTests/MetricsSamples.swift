@@ -45,6 +45,7 @@ enum MetricsSamples {
         scopes: .everything,
         users: .everything
     )
+    private static let trace = TraceContext(traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     private static let scopes = ["https://mail.google.com/", "openid"].compactMap { ScopeName($0) }
     private static let pass = PassSummary(
         due: 28,
@@ -64,7 +65,7 @@ enum MetricsSamples {
             of: mailer,
             audit: TokenVendingHandler.Audit(scopes: scopes, grant: grant, connection: work),
             forced: true,
-            trace: TraceContext(traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+            trace: trace
         ),
         .vend(outcome: "forbidden", of: mailer, audit: TokenVendingHandler.Audit(), forced: false, trace: nil),
         .lookup(outcome: "found", by: mailer, grant: grant), .lookup(outcome: "not_found", by: mailer, grant: nil),
@@ -83,7 +84,10 @@ enum MetricsSamples {
         .started(mode: "daemon"), .stopping(reason: "SIGTERM", inFlight: 3), .stopped(uptime: .seconds(60)),
         .clockStep(.seconds(-3_600)),
         .delivery(
-            of: notice(.connection(of: Notice.Subject(grant), from: .active, to: .disconnected, reason: .invalidGrant)),
+            of: notice(
+                .connection(of: Notice.Subject(grant), from: .active, to: .disconnected, reason: .invalidGrant),
+                trace: trace
+            ),
             outcome: .accepted,
             status: 204
         ),
@@ -140,12 +144,13 @@ enum MetricsSamples {
         )
     }
 
-    private static func notice(_ content: Notice.Content) -> Notice {
+    private static func notice(_ content: Notice.Content, trace: TraceContext? = nil) -> Notice {
         let now = Timestamp(milliseconds: 0)
         return Notice(
             key: Notice.Key(userID: "u", number: 1),
             id: NoticeID(high: 0, low: 0),
             at: now,
+            trace: trace,
             content: content,
             pendingSince: now,
             attempts: 0

@@ -39,5 +39,11 @@ extension TraceContext {
         self.init(traceID: traceID, spanID: spanID, isSampled: flags & 1 == 1)
     }
 
+    /// The header in version 00. It keeps the flag of a recorded trace, and no others.
+    package var traceparent: String {
+        let flags = isSampled ? "01" : "00"
+        return "00-\(traceID.text)-\(spanID.text)-\(flags)"
+    }
+
     private static func byte(_ digits: some Collection<UInt8>) -> UInt8? { Hexadecimal.decode(digits)?.first }
 }

@@ -156,6 +156,7 @@ extension MetricsEvent {
             line.text("outcome", outcome.name, "`accepted`, `postponed`, or `given_up` after a day of trying")
             line.number("attempt", notice.attempts + 1, "the try, from 1 on")
             line.number("status", ifAny: status, "the receiver's HTTP status, if it answered")
+            line.text("trace_id", ifAny: notice.trace?.traceID.text, "the trace of the request that made the change")
         }
     }
 }

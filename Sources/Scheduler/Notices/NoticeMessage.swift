@@ -50,15 +50,18 @@ extension Notice {
 
     /// Returns the request that delivers the notice at this instant.
     func request(to endpoint: Endpoint, keys: [MessageKey], at now: Timestamp) -> HTTPRequest {
-        .notice(id.description, body: body, to: endpoint, keys: keys, at: now)
+        .notice(id.description, body: body, trace: trace, to: endpoint, keys: keys, at: now)
     }
 }
 
 extension HTTPRequest {
     /// Returns a signed message, with one signature for each key.
+    ///
+    /// The trace is a header, where the receiver's own tracing looks for it, and so it is not signed.
     fileprivate static func notice(
         _ id: String,
         body: [UInt8],
+        trace: TraceContext?,
         to endpoint: Endpoint,
         keys: [MessageKey],
         at now: Timestamp
@@ -66,15 +69,12 @@ extension HTTPRequest {
         let seconds = "\(now.milliseconds / 1000)"
         let signed = Array("\(id).\(seconds).".utf8) + body
         let signatures = keys.map { "v1,\(Base64.encode($0.authenticate(signed)))" }
-        return HTTPRequest(
-            method: .post,
-            endpoint: endpoint,
-            headers: [
-                ("Content-Type", "application/json"), ("webhook-id", id), ("webhook-timestamp", seconds),
-                ("webhook-signature", signatures.joined(separator: " ")),
-            ],
-            body: HTTPBody(body)
-        )
+        var headers = [
+            ("Content-Type", "application/json"), ("webhook-id", id), ("webhook-timestamp", seconds),
+            ("webhook-signature", signatures.joined(separator: " ")),
+        ]
+        if let trace { headers.append(("traceparent", trace.traceparent)) }
+        return HTTPRequest(method: .post, endpoint: endpoint, headers: headers, body: HTTPBody(body))
     }
 }
 
@@ -92,7 +92,7 @@ extension HTTPClient {
         line.field("type", "test")
         line.field("timestamp", now.iso8601)
         line.object("data") { _ in }
-        let request = HTTPRequest.notice(id, body: line.bytes, to: endpoint, keys: keys, at: now)
+        let request = HTTPRequest.notice(id, body: line.bytes, trace: nil, to: endpoint, keys: keys, at: now)
         return try await send(request, deadline: NoticeDispatcher.deadline).status
     }
 }

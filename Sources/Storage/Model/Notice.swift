@@ -21,6 +21,8 @@ package struct Notice: Hashable, Sendable {
     package let id: NoticeID
     /// The time of the change.
     package let at: Timestamp
+    /// The trace of the request that made the change, if it sent one.
+    package let trace: TraceContext?
     package let content: Content
     /// Since when it waits to be accepted: the change, or the latest replay.
     package internal(set) var pendingSince: Timestamp

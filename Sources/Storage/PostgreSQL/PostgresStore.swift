@@ -123,32 +123,32 @@ package final class PostgresStore: SQLStore {
     package func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
-        try await transact(through: writer, body)
+        try await transact(through: writer, trace: TraceContext.current, body)
     }
 
     package func storeResults<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
-        try await transact(through: results, body)
+        try await transact(through: results, trace: nil, body)
     }
 
     private func transact<Result: Sendable>(
         through queue: PostgresConnectionQueue,
+        trace: TraceContext?,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
         let outcome: Swift.Result<Result, any Error> = try await queue.run {
             [self] connection, deadline throws(StoreError) in
-            try transact(on: connection, until: deadline, body)
+            let transaction = PostgresTransaction(of: self, on: connection, until: deadline, trace: trace)
+            return try run(body, in: transaction)
         }
         return try outcome.get()
     }
 
-    private func transact<Result: Sendable>(
-        on connection: PostgresConnection,
-        until deadline: CallDeadline,
-        _ body: @Sendable (any StoreTransaction) throws -> Result
+    private func run<Result: Sendable>(
+        _ body: @Sendable (any StoreTransaction) throws -> Result,
+        in transaction: PostgresTransaction
     ) throws(StoreError) -> Swift.Result<Result, any Error> {
-        let transaction = PostgresTransaction(of: self, on: connection, until: deadline)
         let outcome = Swift.Result { try body(transaction) }
         guard case .success = outcome else {
             try transaction.rollBack()

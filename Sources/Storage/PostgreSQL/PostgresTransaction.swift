@@ -15,6 +15,8 @@ final class PostgresTransaction: SQLTransaction {
     let store: PostgresStore
     private let connection: PostgresConnection
     private let deadline: CallDeadline
+    /// The trace that notices get.
+    private let trace: TraceContext?
     private var hasBegun = false
     /// The time that was left when the server's limits were last set.
     private var lastLimit: Duration = .zero
@@ -27,10 +29,16 @@ final class PostgresTransaction: SQLTransaction {
     private var uncountedSuccesses: [String: [UncountedSuccesses]] = [:]
     var writes = PendingWrites()
 
-    init(of store: PostgresStore, on connection: PostgresConnection, until deadline: CallDeadline) {
+    init(
+        of store: PostgresStore,
+        on connection: PostgresConnection,
+        until deadline: CallDeadline,
+        trace: TraceContext?
+    ) {
         self.store = store
         self.connection = connection
         self.deadline = deadline
+        self.trace = trace
     }
 
     var leaseTime: LeaseTime { store.leaseTimeNow }
@@ -205,7 +213,7 @@ final class PostgresTransaction: SQLTransaction {
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) {
         guard store.keepsNotices else { return }
         let id = NoticeID.random(from: store.random)
-        writes.notices.append(.insertNotice(content, id: id, ofUser: userID, at: now))
+        writes.notices.append(.insertNotice(content, id: id, ofUser: userID, at: now, trace: trace))
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {

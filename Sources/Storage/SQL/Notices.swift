@@ -11,6 +11,7 @@ extension Notice {
             .init("number", .integer, "NOT NULL"),
             .init("id", .bytes, "NOT NULL CHECK (length(id) = \(NoticeID.byteCount))"),
             .init("at", .integer, "NOT NULL"),
+            .init("traceparent", .text),
             .init("kind", .text, "NOT NULL"),
             .init("grant_id", .integer),
             .init("connection", .text),
@@ -38,11 +39,14 @@ extension Notice {
         let key = Key(userID: row.text(), number: row.integer())
         guard let id = NoticeID(bytes: row.blob()) else { throw StoreError(damagedRow: "The id of a notice") }
         let at = row.time()
+        // One that cannot be read is ignored, as in a request: the notice matters more.
+        let trace = row.optionalText().flatMap { TraceContext(traceparent: $0) }
         guard let content = Content(&row) else { throw StoreError(damagedRow: "Notice \(id)") }
         return Notice(
             key: key,
             id: id,
             at: at,
+            trace: trace,
             content: content,
             pendingSince: row.time(),
             attempts: row.count()
@@ -224,10 +228,14 @@ extension SQLStatement {
     }
 
     /// Adds a notice to the outbox.
-    static func insertNotice(_ content: Notice.Content, id: NoticeID, ofUser userID: String, at now: Timestamp)
-        -> SQLStatement
-    {
-        let values: [SQLValue] = [.text(userID), .bytes(id.bytes), .time(now)]
+    static func insertNotice(
+        _ content: Notice.Content,
+        id: NoticeID,
+        ofUser userID: String,
+        at now: Timestamp,
+        trace: TraceContext?
+    ) -> SQLStatement {
+        let values: [SQLValue] = [.text(userID), .bytes(id.bytes), .time(now), .text(trace?.traceparent)]
         return SQLStatement(.insertNotice, values + content.values + [.time(now), .integer(0)])
     }
 }

@@ -92,9 +92,11 @@ package final class SQLiteStore: SQLStore {
     package func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
+        // Read here: the body runs on the queue of the connection, outside the caller's task.
+        let trace = TraceContext.current
         let outcome: Swift.Result<Result, any Error> = try await writer.run { [self] connection throws(StoreError) in
             try connection.begin()
-            let transaction = SQLiteTransaction(of: self, on: connection)
+            let transaction = SQLiteTransaction(of: self, on: connection, trace: trace)
             let outcome: Swift.Result<Result, any Error>
             do throws(StoreError) {
                 try connection.readState()

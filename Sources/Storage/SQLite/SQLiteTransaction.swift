@@ -8,6 +8,8 @@ final class SQLiteTransaction: SQLTransaction {
 
     private let store: SQLiteStore
     let connection: SQLiteConnection
+    /// The trace that notices get.
+    private let trace: TraceContext?
     /// The current grants that this transaction has read or written.
     private var grants: [GrantID: Grant] = [:]
     private var isOpen = true
@@ -20,9 +22,10 @@ final class SQLiteTransaction: SQLTransaction {
     /// `true` if deleted data must leave the log as well.
     private var wipes = false
 
-    init(of store: SQLiteStore, on connection: SQLiteConnection) {
+    init(of store: SQLiteStore, on connection: SQLiteConnection, trace: TraceContext?) {
         self.store = store
         self.connection = connection
+        self.trace = trace
     }
 
     /// Ends the transaction's use, and throws if the body continued after a failure that invalidated it.
@@ -130,7 +133,7 @@ final class SQLiteTransaction: SQLTransaction {
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) throws {
         guard store.keepsNotices else { return }
         let id = NoticeID.random(from: store.random)
-        _ = try change([.insertNotice(content, id: id, ofUser: userID, at: now)])
+        _ = try change([.insertNotice(content, id: id, ofUser: userID, at: now, trace: trace)])
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {

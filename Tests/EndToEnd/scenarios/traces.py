@@ -1,8 +1,10 @@
 """Traces of callers: the worker's spans of vends and refreshes come to a collector below the callers' own, the logs
-have the trace's id, and Google gets no header of it."""
+have the trace's id, the notice of a change has the header of the request that made it, and Google gets no header of
+it."""
 
 import base64
 import http.server
+import json
 import threading
 import urllib.error
 import urllib.request
@@ -22,8 +24,9 @@ def scenario(fixture):
         fixture, "--otlp-endpoint", collector.url, "--log-level", "debug", "--token-endpoint", google.url + "/token",
         start=False,
     )
-    fixture.import_grants(fixture.sandbox.create(1))
-    user = next(iter(fixture.grants()))
+    imported = fixture.sandbox.create(1)
+    fixture.import_grants(imported)
+    user = imported[0]["email"]
     worker = accounts.start(environment=ENVIRONMENT)
 
     served, refreshed, unsampled, failed = "a" * 32, "b" * 32, "c" * 32, "d" * 32
@@ -83,12 +86,52 @@ def scenario(fixture):
         10, "the line of the request has it",
     )
 
+    check_notices(fixture, accounts, worker, imported[0])
+
     assert google.requests, "the refresh went through the recorder"
     names = {name.lower() for _, headers, _ in google.requests for name in headers}
     assert not names & {"traceparent", "tracestate", "baggage"}, "Google gets nothing of the trace"
     accounts.close()
     collector.close()
     return f"{len(spans)} spans"
+
+
+def check_notices(fixture, accounts, worker, imported):
+    """The notice of a change has the trace of the request that made it, if the request sent one."""
+    backend, app = accounts.backend, user_token("ada")
+    disconnected, deleted = f"00-{'1' * 32}-{SPAN}-01", f"00-{'2' * 32}-{SPAN}-00"
+    default = "/v1/connections/default"
+    accounts.public.call("DELETE", default, bearer=app, headers={"traceparent": disconnected}).expect(200)
+    accounts.public.call("DELETE", "/v1/user/me", bearer=app, headers={"traceparent": deleted}).expect(200)
+    backend.wait_for("ada", 2)
+    expected = [("grant.disconnected", disconnected), ("user.deleted", deleted)]
+    assert traces(backend, "ada") == expected, "each notice has the header of its request"
+    wait_for(lambda: worker.events("notice", trace_id="1" * 32), 10, "the line of the delivery has the trace")
+
+    fixture.run("notices", "replay", "--user", "ada")
+    backend.wait_for("ada", 4)
+    assert traces(backend, "ada") == expected * 2, "a replay posts the same headers"
+
+    grant = fixture.sandbox.create(email="bob@gmail.com")[0]
+    accounts.connect(grant, user_token("bob")).expect(201)
+    accounts.disconnect(user_token("bob"))
+    backend.wait_for("bob", 1)
+    assert traces(backend, "bob") == [("grant.disconnected", None)], "a request without a header passes none on"
+
+    # One transaction stores the results of many refreshes.
+    fixture.sandbox.change(imported, revoked=True)
+    accounts.expire(imported["email"])
+    vend(accounts, imported["email"], f"00-{'3' * 32}-{SPAN}-01")
+    backend.wait_for(imported["email"], 1)
+    ended = [("grant.disconnected", None)]
+    assert traces(backend, imported["email"]) == ended, "a refresh has no trace, although a vend waited for it"
+
+
+def traces(backend, user):
+    """The type and the header `traceparent` of each notice about a user."""
+    posted = [(headers, json.loads(body)) for headers, body in backend.requests]
+    return [(notice["type"], headers.get("traceparent")) for headers, notice in posted
+            if notice["data"].get("user_id") == user]
 
 
 def vend(accounts, user, traceparent):

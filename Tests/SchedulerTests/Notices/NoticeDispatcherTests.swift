@@ -80,6 +80,31 @@ struct NoticeDispatcherTests {
         #expect(ids.count == 1)
     }
 
+    @Test("posts the trace of the request that made the change each time, and that of no other request")
+    func trace() async throws {
+        let fixture = try NoticeFixture { number in number == 1 ? 503 : 204 }
+        let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        let trace = try #require(TraceContext(traceparent: header))
+        try await TraceContext.$current.withValue(trace) { try await fixture.disconnect(user: 1) }
+        try await fixture.dispatcher.deliverDue()
+        fixture.time.advance(by: .seconds(5))
+        try await fixture.dispatcher.deliverDue()
+        let replayed = try await fixture.store.replayNotices(
+            since: fixture.time.now - .seconds(60),
+            ofUser: nil,
+            at: fixture.time.now
+        )
+        try await fixture.dispatcher.deliverDue()
+        #expect(replayed == 1)
+        #expect(fixture.traces == [header, header, header])
+
+        try await fixture.disconnect(user: 2)
+        try await TraceContext.$current.withValue(trace) { _ = try await fixture.dispatcher.deliverDue() }
+        #expect(fixture.traces == [header, header, header, nil])
+        let logged = try fixture.sink.lines.map { try JSONValue.parse(Array($0.utf8))["trace_id"]?.string }
+        #expect(logged == [trace.traceID.text, trace.traceID.text, trace.traceID.text, nil])
+    }
+
     @Test("announces the end of a refresh token once, three days before, whichever worker looks")
     func expiring() async throws {
         let fixture = try NoticeFixture { _ in 204 }
@@ -208,6 +233,15 @@ private final class NoticeFixture: Sendable {
 
     var posted: [JSONValue] {
         get throws { try server.received.map { try JSONValue.parse($0.body) } }
+    }
+
+    /// The header `traceparent` of each delivery.
+    var traces: [String?] {
+        let name = "traceparent: "
+        return server.received.map { request in
+            let line = request.head.split(separator: "\r\n").first { $0.hasPrefix(name) }
+            return line.map { String($0.dropFirst(name.count)) }
+        }
     }
 
     func disconnect(user: Int64) async throws {

@@ -90,6 +90,23 @@ struct NoticeMessageTests {
         #expect(request.body?.reveal() == NoticeSample.notice().body)
     }
 
+    @Test("has the trace of the request that made the change as a header, and is signed as without one")
+    func trace() throws {
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        let send = { (notice: Notice) in
+            notice.request(
+                to: try Endpoint("https://backend.example/notices"),
+                keys: [MessageKey(Secret("0123456789abcdef0123456789abcdef"))],
+                at: NoticeSample.start
+            )
+        }
+        let traced = try send(NoticeSample.notice(trace: TraceContext(traceparent: trace)))
+        let untraced = try send(NoticeSample.notice())
+        let headers = traced.pattern.headers.map { "\($0): \($1)" }
+        #expect(headers == untraced.pattern.headers.map { "\($0): \($1)" } + ["traceparent: \(trace)"])
+        #expect(traced.body?.reveal() == untraced.body?.reveal())
+    }
+
     @Test("has a signature of each secret while one replaces the other")
     func twoSignatures() throws {
         let secrets = ["fedcba9876543210fedcba9876543210", "0123456789abcdef0123456789abcdef"]
@@ -152,12 +169,14 @@ enum NoticeSample {
             to: .disconnected,
             reason: .invalidGrant
         ),
-        at: Timestamp = start
+        at: Timestamp = start,
+        trace: TraceContext? = nil
     ) -> Notice {
         Notice(
             key: Notice.Key(userID: "u-1", number: 7),
             id: NoticeID(high: 0, low: 42 << 32),
             at: at,
+            trace: trace,
             content: content,
             pendingSince: at,
             attempts: 0
