@@ -14,8 +14,9 @@ SETTINGS = ["fsync=on", "full_page_writes=on", "synchronous_commit=on", "shared_
 class Server:
     """A running server on a socket in its folder; `with Server(folder) as server`."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, settings=()):
         self.folder = pathlib.Path(folder)
+        self.settings = [*SETTINGS, *settings]
 
     def __enter__(self):
         self.start()
@@ -25,7 +26,7 @@ class Server:
         self.stop("fast")
 
     def start(self):
-        programs.call("scripts/postgres-for-tests", "start", self.folder, *SETTINGS)
+        programs.call("scripts/postgres-for-tests", "start", self.folder, *self.settings)
 
     def stop(self, mode):
         programs.call("scripts/postgres-for-tests", "stop", self.folder, mode)
@@ -108,6 +109,16 @@ class ServerGrants(grants.Grants):
         self._call(paths.WORKER, "store", "copy", "--from", self.database, "--to", url)
         self.database = url
         return written
+
+    def shuffle(self):
+        """Puts the rows of grants in no order, as in a store that has grown: a copy has them in the order of ids."""
+        for table, key in [("grants", "id"), ("grant_schedule", "grant_id")]:
+            for statement in [
+                f"CREATE INDEX shuffled ON refresh_worker.{table} (hashint8({key}))",
+                f"CLUSTER refresh_worker.{table} USING shuffled",
+                "DROP INDEX refresh_worker.shuffled",
+            ]:
+                self.server.rows(self.name, statement)
 
     @contextlib.contextmanager
     def away(self, seconds):
