@@ -169,7 +169,7 @@ struct MigrationTests {
             (
                 .postgres,
                 [
-                    "c344d901cf6e4de781c6d98a276faff8ef2123ed61d2814d30c7623a04bd7d03",
+                    "074f8cc5739eb5125412b8f22ca0da4e105bd93e139bd5cbd7e7719f31755124",
                     "03d132f33e41aaf63ecf9b9e769503db5bdde75a0c02d9835f73b6ea002b6dbe",
                 ]
             ),
