@@ -85,7 +85,7 @@ def cpu_seconds(pid):
 
 
 def cpu_seconds_with_children(pid):
-    """The same, with its children, those that have ended too, but not with their children."""
+    """The same with its running and ended children, but without grandchildren."""
     children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return sum(_times(pid)) + sum(cpu_seconds(child) for child in children)
 

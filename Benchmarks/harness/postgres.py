@@ -86,7 +86,7 @@ class Server:
         process = (self.folder / "data" / "postmaster.pid").read_text().split()[0]
         return measuring.cpu_seconds_with_children(process)
 
-    def log_bytes(self):
+    def wal_bytes(self):
         """The bytes of the write-ahead log so far."""
         return self.ask("postgres", "SELECT pg_current_wal_insert_lsn() - '0/0'")
 

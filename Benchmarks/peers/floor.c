@@ -1,8 +1,9 @@
-// The floor: the work of same_work.go in C, on one thread, with the libraries that the worker uses. It shows what these
-// libraries cost, and ends with an error at anything unexpected. same_work_store.py writes its database and checks it
-// afterwards.
+// The floor: what same_work.go does, in C on one thread, with the worker's libraries. What the worker costs above it is
+// its own. It ends with an error at anything unexpected. same_work_store.py writes its database and checks it afterwards.
 //
-//     floor [--once] --database FILE --key FILE --url URL --ca-file FILE [--version h2]
+//     floor --once --database FILE --key FILE --url URL --ca-file FILE [--version h2]
+//
+// All programs of the same work take --once and --version.
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <getopt.h>
@@ -39,7 +40,6 @@ enum {
     response_deadline = 15 * 1000,
     refresh_margin = 10 * 60 * 1000, // A token is replaced this long before it expires.
     refresh_spread = 60 * 1000,      // Grants that were connected together do not stay together.
-    poll_span = 1000,
 };
 
 struct text {
@@ -48,9 +48,9 @@ struct text {
 };
 
 // A nonce, the encrypted token and its tag.
-enum { nonce_size = 12, tag_size = 16, seal_size = nonce_size + tag_size };
+enum { nonce_size = 12, tag_size = 16, seal_overhead = nonce_size + tag_size };
 struct sealed {
-    unsigned char bytes[maximum_access_token + seal_size];
+    unsigned char bytes[maximum_access_token + seal_overhead];
     size_t length;
 };
 
@@ -77,7 +77,7 @@ struct grant {
 static void require(bool holds, const char *what)
 {
     if (holds) return;
-    fprintf(stderr, "floor: this failed: %s\n", what);
+    fprintf(stderr, "floor: could not %s\n", what);
     exit(1);
 }
 
@@ -141,22 +141,22 @@ static void prepare_cipher(const char *key_file)
 }
 
 // A sealed token opens only for its row and column.
-struct place {
+struct associated_data {
     unsigned char bytes[48];
     int length;
 };
 
-static struct place place(const char *column, int64_t id)
+static struct associated_data associated_data_of(const char *column, int64_t id)
 {
-    struct place place;
-    place.length = snprintf((char *)place.bytes, sizeof place.bytes, "%s:%" PRId64, column, id);
-    return place;
+    struct associated_data data;
+    data.length = snprintf((char *)data.bytes, sizeof data.bytes, "%s:%" PRId64, column, id);
+    return data;
 }
 
 static void seal_access_token(struct grant *grant, struct text token)
 {
     require(token.length > 0 && token.length <= maximum_access_token, "seal a token of this length");
-    struct place row = place("access_token", grant->id);
+    struct associated_data row = associated_data_of("access_token", grant->id);
     unsigned char *nonce = grant->access_token.bytes, *content = nonce + nonce_size, *tag = content + token.length;
     const unsigned char *bytes = (const unsigned char *)token.bytes;
     int length = 0;
@@ -167,17 +167,17 @@ static void seal_access_token(struct grant *grant, struct text token)
                 && EVP_EncryptFinal_ex(sealing, content + length, &length) == 1
                 && EVP_CIPHER_CTX_ctrl(sealing, EVP_CTRL_AEAD_GET_TAG, tag_size, tag) == 1,
             "seal a token");
-    grant->access_token.length = token.length + seal_size;
+    grant->access_token.length = token.length + seal_overhead;
 }
 
 // Writes the token into the buffer, and returns its length.
 static size_t open_refresh_token(struct grant *grant, unsigned char token[maximum_refresh_token])
 {
     struct sealed *sealed = &grant->refresh_token;
-    bool is_possible = sealed->length > seal_size && sealed->length <= maximum_refresh_token + seal_size;
+    bool is_possible = sealed->length > seal_overhead && sealed->length <= maximum_refresh_token + seal_overhead;
     require(is_possible, "open a token of this length");
-    size_t size = sealed->length - seal_size;
-    struct place row = place("refresh_token", grant->id);
+    size_t size = sealed->length - seal_overhead;
+    struct associated_data row = associated_data_of("refresh_token", grant->id);
     unsigned char *nonce = sealed->bytes, *content = nonce + nonce_size, *tag = content + size;
     int length = 0;
     require(EVP_DecryptInit_ex(opening, NULL, NULL, NULL, nonce) == 1
@@ -196,7 +196,9 @@ static sqlite3_stmt *claim_due, *begin, *store_success, *commit;
 
 static void require_stored(bool holds)
 {
-    if (!holds) require(false, sqlite3_errmsg(database));
+    if (holds) return;
+    fprintf(stderr, "floor: SQLite: %s\n", sqlite3_errmsg(database));
+    exit(1);
 }
 
 static sqlite3_stmt *prepare(const char *sql)
@@ -374,7 +376,7 @@ static void read_member(const char **at, struct response *response)
     struct text value = read_string(at);
     if (equals(name, "access_token")) response->access_token = value;
     if (equals(name, "scope")) response->scope = value;
-    require(!equals(name, "refresh_token"), "keep the refresh token, of which a response has another one");
+    require(!equals(name, "refresh_token"), "accept a response with a new refresh token");
 }
 
 static struct response read_response(const char *body, size_t length)
@@ -510,7 +512,7 @@ static ssize_t take_output(nghttp2_session *of, const uint8_t *bytes, size_t len
 }
 
 // Anything but a socket that is not ready is an error.
-static void require_wait(int result)
+static void require_only_not_ready(int result)
 {
     int error = SSL_get_error(tls, result);
     require(error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE, "keep the connection");
@@ -523,7 +525,7 @@ static void send_output(void)
         if (output_length == 0) return;
         int sent = SSL_write(tls, output, (int)output_length);
         if (sent <= 0) {
-            require_wait(sent);
+            require_only_not_ready(sent);
             return;
         }
         output_length -= (size_t)sent;
@@ -537,7 +539,7 @@ static void receive_input(void)
     for (;;) {
         int length = SSL_read(tls, input, sizeof input);
         if (length <= 0) {
-            require_wait(length);
+            require_only_not_ready(length);
             return;
         }
         require(nghttp2_session_mem_recv(session, input, (size_t)length) == length, "read the server's frames");
@@ -623,17 +625,13 @@ static void open_connection(const char *url, const char *ca_file)
 
 // MARK: The program
 
-static void refresh_due_grants(bool once)
+static void refresh_due_grants(void)
 {
     for (int at = 0; at < maximum_claimed; at++) push(&unused, &grants[at]);
     for (;;) {
         bool is_more_due = true;
         while (is_more_due && claimed() <= batch_size) is_more_due = claim() == batch_size;
-        if (claimed() == 0) {
-            if (once) return;
-            poll(NULL, 0, poll_span);
-            continue;
-        }
+        if (claimed() == 0) return;
         while (received.count < batch_size && received.count < claimed()) {
             while (waiting.count > 0 && in_flight() < maximum_in_flight) submit(pop(&waiting));
             exchange();
@@ -656,12 +654,12 @@ int main(int count, char **words)
     };
     const char *values[option_count] = {[version] = "h2"};
     int option;
-    while ((option = getopt_long_only(count, words, "", options, NULL)) != -1) {
+    while ((option = getopt_long(count, words, "", options, NULL)) != -1) {
         require(option >= 0 && option < option_count, "read the options");
         values[option] = option == once ? "" : optarg;
     }
-    bool is_complete = values[database_file] && values[key_file] && values[url] && values[ca_file];
-    require(optind == count && is_complete, "find --database, --key, --url and --ca-file, and no other words");
+    bool is_complete = values[once] && values[database_file] && values[key_file] && values[url] && values[ca_file];
+    require(optind == count && is_complete, "find --once, --database, --key, --url and --ca-file, and no other words");
     require(strcmp(values[version], "h2") == 0, "use this version of HTTP: there is only h2");
 
     // A broken connection is an error of the next write.
@@ -670,6 +668,6 @@ int main(int count, char **words)
     open_store(values[database_file]);
     prepare_cipher(values[key_file]);
     open_connection(values[url], values[ca_file]);
-    refresh_due_grants(values[once] != NULL);
+    refresh_due_grants();
     close_store();
 }
