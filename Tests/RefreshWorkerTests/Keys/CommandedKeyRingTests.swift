@@ -138,9 +138,14 @@ struct CommandedKeyRingTests {
             await fixture.time.sleepers(atLeast: 1, for: .seconds(5))
             #expect(try Self.runs(fixture) == before + 2)
             ring.standbyReason = nil
+            ring.rejection = "is another ring"
             fixture.time.advance(by: KeyCommandSchedule.maximumPause)
             await fixture.time.sleepers(atLeast: 1, for: .seconds(5))
-            #expect(try Self.runs(fixture) == before + 2)
+            #expect(try Self.runs(fixture) == before + 3)
+            ring.rejection = nil
+            fixture.time.advance(by: KeyCommandSchedule.maximumPause)
+            await fixture.time.sleepers(atLeast: 1, for: .seconds(5))
+            #expect(try Self.runs(fixture) == before + 3)
             running.cancel()
             await running.value
         }

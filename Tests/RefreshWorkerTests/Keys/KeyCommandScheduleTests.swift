@@ -42,7 +42,7 @@ struct KeyCommandScheduleTests {
             schedule.began(with: first)
             #expect(!schedule.isDue(for: first, at: now), "while it runs")
             schedule.ended(hasFailed: true, at: now)
-            let pause = pause(of: schedule, after: now)
+            let pause = pause(of: schedule, for: first, after: now)
             pauses.append(pause)
             now = now + pause
         }
@@ -55,34 +55,56 @@ struct KeyCommandScheduleTests {
     }
 
     @Test("while other workers seal with a key that it did not print, with longer and longer pauses")
-    func lackingKeys() {
+    func unfit() {
         var schedule = KeyCommandSchedule()
         schedule.began(with: nil)
         schedule.ended(hasFailed: false, at: start)
         var now = start + .seconds(1000)
-        schedule.observe(lacksKeys: true)
+        schedule.observe(isUnfit: true)
         #expect(schedule.isDue(for: nil, at: now), "no pause if the last run was long ago")
         var pauses: [Duration] = []
         for _ in 0..<7 {
             schedule.began(with: nil)
             schedule.ended(hasFailed: false, at: now)
-            schedule.observe(lacksKeys: true)
-            let pause = pause(of: schedule, after: now)
+            schedule.observe(isUnfit: true)
+            let pause = pause(of: schedule, for: nil, after: now)
             pauses.append(pause)
             now = now + pause
         }
-        #expect(pauses == [10, 20, 40, 80, 160, 300, 300].map { .seconds($0) })
-        schedule.observe(lacksKeys: false)
+        #expect(pauses == [20, 40, 80, 160, 300, 300, 300].map { .seconds($0) })
+        schedule.observe(isUnfit: false)
         #expect(!schedule.isDue(for: nil, at: now + .seconds(1000)))
-        schedule.observe(lacksKeys: true)
+        schedule.observe(isUnfit: true)
         schedule.began(with: nil)
         schedule.ended(hasFailed: false, at: now)
-        #expect(pause(of: schedule, after: now) == .seconds(10), "the pauses begin again")
+        #expect(pause(of: schedule, for: nil, after: now) == .seconds(20), "the pauses begin again")
     }
 
-    private func pause(of schedule: KeyCommandSchedule, after now: BootInstant) -> Duration {
+    @Test("soon, if a long time without success has just ended", arguments: [true, false])
+    func afterLongPause(wasUnfit: Bool) {
+        var schedule = KeyCommandSchedule()
+        var now = start
+        for _ in 0..<8 {
+            schedule.began(with: nil)
+            schedule.ended(hasFailed: !wasUnfit, at: now)
+            schedule.observe(isUnfit: wasUnfit)
+            now = now + .seconds(300)
+        }
+        schedule.began(with: nil)
+        schedule.ended(hasFailed: false, at: now)
+        schedule.observe(isUnfit: false)
+        // Another worker seals with a new key.
+        schedule.observe(isUnfit: true)
+        #expect(pause(of: schedule, for: nil, after: now) == .seconds(10))
+    }
+
+    private func pause(
+        of schedule: KeyCommandSchedule,
+        for version: KeyCommandSchedule.FileVersion?,
+        after now: BootInstant
+    ) -> Duration {
         var pause = Duration.zero
-        while !schedule.isDue(for: schedule.version, at: now + pause) { pause += .seconds(1) }
+        while !schedule.isDue(for: version, at: now + pause) { pause += .seconds(1) }
         return pause
     }
 }

@@ -50,11 +50,12 @@ final class CommandedKeyRing: Sendable {
         _ = Result { () throws(FileError) in try run() }
     }
 
-    /// Looks after the file until cancelled, and after the keys that `ring`, which adopts what the command prints, lacks.
+    /// Runs the command whenever that is due, until cancelled. While `ring` stands by or has refused what was printed, it
+    /// is due again and again.
     func updateRepeatedly(for ring: ReloadableKeyRing) async {
         await time.repeat(every: Self.interval) {
-            let lacksKeys = ring.standbyReason != nil || ring.rejection != nil
-            self.state.withLock { $0.schedule.observe(lacksKeys: lacksKeys) }
+            let isUnfit = ring.standbyReason != nil || ring.rejection != nil
+            self.state.withLock { $0.schedule.observe(isUnfit: isUnfit) }
             await BlockingCallQueue.keyCommand.run { self.update() }
         }
     }

@@ -3,8 +3,8 @@ import Base
 /// When `--key-command` runs again.
 ///
 /// - At once if the file of the key ring is another one, or a reload asks for it.
-/// - With pauses as long as it fails, or the ring lacks keys with which other workers seal. A program that gets the ring
-///   from somewhere else has no file that changes.
+/// - Again and again, with growing pauses, while it fails or the ring does not fit: it lacks keys of other workers or of
+///   stored tokens. A program that gets the ring from somewhere else has no file that changes.
 struct KeyCommandSchedule: Equatable, Sendable {
     /// The file as it was at one moment.
     struct FileVersion: Equatable, Sendable {
@@ -20,28 +20,28 @@ struct KeyCommandSchedule: Equatable, Sendable {
     static let maximumPause: Duration = .seconds(300)
 
     /// The file that the last run read, or `nil` if there was none.
-    private(set) var version: FileVersion?
+    private var version: FileVersion?
     private var isRequested = false
     private var hasFailed = false
-    private var lacksKeys = false
+    private var isUnfit = false
     private var pause = firstPause
-    /// The end of the pause after the last run, or `nil` while it runs.
-    private var pauseEnd: BootInstant?
+    /// The end of the last run, or `nil` while it runs.
+    private var endedAt: BootInstant?
 
-    private var mustRepeat: Bool { hasFailed || lacksKeys }
+    private var mustRepeat: Bool { hasFailed || isUnfit }
 
     func isDue(for current: FileVersion?, at now: BootInstant) -> Bool {
         if isRequested || current != version { return true }
-        guard mustRepeat, let pauseEnd else { return false }
-        return pauseEnd <= now
+        guard mustRepeat, let endedAt else { return false }
+        return endedAt + pause <= now
     }
 
     /// Lets the next check find the run due.
     mutating func request() { isRequested = true }
 
-    /// Records if the ring that was printed last lacks keys with which other workers seal.
-    mutating func observe(lacksKeys: Bool) {
-        self.lacksKeys = lacksKeys
+    /// Records if the ring that was printed last does not fit.
+    mutating func observe(isUnfit: Bool) {
+        self.isUnfit = isUnfit
         if !mustRepeat { pause = Self.firstPause }
     }
 
@@ -51,13 +51,14 @@ struct KeyCommandSchedule: Equatable, Sendable {
     mutating func began(with current: FileVersion?) {
         version = current
         isRequested = false
-        pauseEnd = nil
+        endedAt = nil
+        if mustRepeat { pause = min(pause * 2, Self.maximumPause) }
     }
 
     mutating func ended(hasFailed: Bool, at now: BootInstant) {
         self.hasFailed = hasFailed
-        pauseEnd = now + pause
-        pause = mustRepeat ? min(pause * 2, Self.maximumPause) : Self.firstPause
+        endedAt = now
+        if !mustRepeat { pause = Self.firstPause }
     }
 }
 
