@@ -10,8 +10,9 @@ extension Command {
         discussion: """
             Use it for a spill file that was set aside, or that is next to a database that was moved elsewhere. \
             Results that are stored already, or that are out of date, have no effect. The file is removed when all of \
-            its results have been stored, and kept otherwise. The tokens of codes belong to a user id, and two             databases can have the same ids for others: if a file of another database has such tokens, \
-            --of-database says that its users are those of this one.
+            its results have been stored, and kept otherwise. The tokens of codes belong to a user \
+            id, and the same id can be another user in another database. So tokens from a file of another database are \
+            only stored if --of-database names it.
             """,
         operands: [.file("the spill file")],
         options: [
@@ -55,7 +56,7 @@ extension Command {
                 answer("everything in \(path) was stored when the database was opened")
                 return .success
             }
-            let recovery = SpillRecovery(context, formerDatabase: arguments["of-database"].flatMap { DatabaseID($0) })
+            let recovery = SpillRecovery(context, formerDatabase: try arguments.formerDatabase)
             guard let recovered = try await recovery.recover(path, into: store, with: vault) else {
                 throw CommandError(.leftForLater, "\(path) is in use by another process: try again when it has ended")
             }
@@ -72,6 +73,22 @@ extension Command {
             try SpillFile.remove(path)
             answer("\(summary.sentence); \(path) is removed", summary: summary)
             return .success
+        }
+    }
+}
+
+extension CommandArguments {
+    /// The database that `--of-database` names.
+    fileprivate var formerDatabase: DatabaseID? {
+        get throws(CommandError) {
+            guard let text = self["of-database"] else { return nil }
+            guard let database = DatabaseID(text) else {
+                throw CommandError(
+                    .usage,
+                    "--of-database: \(DisplayedText(text)) is not db_ and 24 lower-case hexadecimal digits"
+                )
+            }
+            return database
         }
     }
 }

@@ -14,7 +14,7 @@ struct SpillRecovery {
     private static let lockTimeout: Duration = .seconds(10)
 
     private let context: CommandContext
-    /// The database whose place the configured one has taken, as an operator says: its users are the same.
+    /// The database that this one replaced, if the operator names it (`--of-database`). Its user ids are this one's.
     private let formerDatabase: DatabaseID?
 
     init(_ context: CommandContext, formerDatabase: DatabaseID? = nil) {
@@ -165,11 +165,11 @@ struct SpillRecovery {
             random: context.random
         )
         // The id of a grant is random, so its result belongs to it in any copy of the database. A user id is not.
-        if !exchanged.isEmpty, let owner = content.database, try await !mayHaveUsers(of: owner, store) {
+        if !exchanged.isEmpty, let owner = content.database, try await !hasUsers(of: owner, in: store) {
             recovered.problem = """
                 the tokens of \(exchanged.count.counted("code")) are of another database, \(owner), whose users can have \
-                the same ids as others here. If this database has taken the place of that one, run the command again with \
-                --of-database \(owner)
+                the same ids as others here, and would then get their Google accounts. Leave the file for the workers of \
+                that database. Only if this database has taken its place, run the command again with --of-database \(owner)
                 """
             return recovered
         }
@@ -197,7 +197,7 @@ struct SpillRecovery {
     }
 
     /// `true` if the users of a file's database are those of the store.
-    private func mayHaveUsers(of owner: DatabaseID, _ store: any Store) async throws -> Bool {
+    private func hasUsers(of owner: DatabaseID, in store: any Store) async throws -> Bool {
         if owner == formerDatabase { return true }
         return try await owner == store.databaseID(from: context.random)
     }
