@@ -48,7 +48,7 @@ struct ConfigurationResolver {
         insteadOfDefault replacement: String?,
         _ read: GivenValueReader<Value>
     ) -> Value {
-        let origin = SettingOrigin.standard(name)
+        let origin = SettingOrigin.defaultValue(of: name)
         if let value = optional(name, read) { return value }
         if !isGiven(name), let replacement,
             let value = check(SettingSources.GivenValue(value: replacement, origin: origin), read)
@@ -153,7 +153,7 @@ struct ConfigurationResolver {
         } catch {
             // What a file holds is configuration, although an argument names it.
             let namesFile = given.value.hasPrefix(DatabaseLocation.urlFilePrefix)
-            let isOfArgument = given.isArgument && !namesFile
+            let isOfArgument = given.origin.isArgument && !namesFile
             problems.append(.init(origin: given.origin.description, message: error.message, isOfArgument: isOfArgument))
             return nil
         }
@@ -190,7 +190,7 @@ extension ConfigurationResolver {
             if let serviceDatabase, given.value == replacement, !files.exists(serviceDatabase) {
                 throw InputError("no \(serviceDatabase): \(Installation.advice)")
             }
-            return try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
+            return try DatabaseLocation.read(given.value, isArgument: given.origin.isArgument, files: files)
         }
     }
 }

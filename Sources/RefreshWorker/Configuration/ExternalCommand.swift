@@ -17,7 +17,7 @@ struct ExternalCommand: Equatable, Sendable {
             throw InputError("names no program: write its name or its whole path first")
         }
         // The folder in which a service starts is not the one in which its operator tried the command.
-        guard program.hasPrefix("/") || !program.contains("/") else {
+        guard program.isWholePath || !program.utf8.contains(UInt8(ascii: "/")) else {
             throw InputError("\(DisplayedText(program)) is neither a name nor a whole path: begin it with /")
         }
     }
@@ -25,13 +25,13 @@ struct ExternalCommand: Equatable, Sendable {
     var program: String { words[0] }
 
     /// The program's file, if the setting names that.
-    var programFile: String? { program.hasPrefix("/") ? program : nil }
+    var programFile: String? { program.isWholePath ? program : nil }
 
     private static func split(_ text: String) throws(InputError) -> [String] {
         var words: [String] = []
         var word: String.UnicodeScalarView?
         var quote: Unicode.Scalar?
-        // Not by characters: a quote and an accent that follows it are one of them.
+        // By scalars: Swift joins a quote and an accent after it into one character.
         for scalar in text.unicodeScalars {
             if let open = quote {
                 if scalar == open { quote = nil } else { word?.append(scalar) }
@@ -53,4 +53,8 @@ struct ExternalCommand: Equatable, Sendable {
         if let last = word { words.append(String(last)) }
         return words
     }
+}
+
+extension String {
+    fileprivate var isWholePath: Bool { utf8.first == UInt8(ascii: "/") }
 }

@@ -1,18 +1,43 @@
 import Base
 
-/// The place at which a setting is given.
+/// Where the value of a setting comes from.
 enum SettingOrigin: Equatable, Sendable {
     case flag(Setting.Name)
     case variable(String)
     case line(FileLine, key: String)
     /// A line of the credential that holds the client ids.
     case clientIDCredential(line: Int)
-    case standard(Setting.Name)
+    case defaultValue(of: Setting.Name)
 
     /// A line of the configuration file.
     struct FileLine: Equatable, Sendable {
         let path: String
         let number: Int
+    }
+}
+
+extension SettingOrigin {
+    var source: ShownSetting.Source {
+        switch self {
+        case .flag: .flag
+        case .variable: .environment
+        case .line: .file
+        case .clientIDCredential: .credential
+        case .defaultValue: .standard
+        }
+    }
+
+    /// `true` for a command-line argument, which every user of the machine can read.
+    var isArgument: Bool {
+        if case .flag = self { true } else { false }
+    }
+
+    var variable: String? {
+        if case .variable(let variable) = self { variable } else { nil }
+    }
+
+    var fileLine: FileLine? {
+        if case .line(let line, _) = self { line } else { nil }
     }
 }
 
@@ -24,7 +49,7 @@ extension SettingOrigin: CustomStringConvertible {
         case .variable(let variable): "environment variable \(DisplayedText(variable))"
         case .line(let line, let key): "\(line): \(key)"
         case .clientIDCredential(let line): "credential client-id, line \(line)"
-        case .standard(let name): "default of --\(name.rawValue)"
+        case .defaultValue(let name): "default of --\(name.rawValue)"
         }
     }
 }

@@ -5,8 +5,6 @@ struct SettingSources {
     struct GivenValue: Equatable {
         let value: String
         let origin: SettingOrigin
-        /// `true` if the value is a command-line argument, which every user of the machine can read.
-        var isArgument = false
     }
 
     /// The values of each layer for each setting, in order of precedence. A repeated flag has several.
@@ -76,9 +74,9 @@ struct SettingSources {
 
     /// Returns the value that counts for a setting, or `nil` if none is given.
     func chosen(_ name: Setting.Name) -> ShownSetting? {
-        for (layer, source) in zip(layers, [ShownSetting.Source.flag, .environment, .file]) {
-            guard let given = layer[name], let last = given.last else { continue }
-            return ShownSetting(name: name, source: source, origin: last.origin, values: given.map(\.value))
+        for layer in layers {
+            guard let given = layer[name], let origin = given.last?.origin else { continue }
+            return ShownSetting(name: name, source: origin.source, origin: origin, values: given.map(\.value))
         }
         return nil
     }
@@ -86,7 +84,7 @@ struct SettingSources {
     private static func flagLayer(_ flags: [ConfigurationInputs.Flag]) -> [Setting.Name: [GivenValue]] {
         var layer: [Setting.Name: [GivenValue]] = [:]
         for flag in flags {
-            let given = GivenValue(value: flag.value, origin: .flag(flag.name), isArgument: true)
+            let given = GivenValue(value: flag.value, origin: .flag(flag.name))
             let isRepeatable = Setting.named(flag.name)?.isRepeatable ?? false
             // The last of a repeated flag wins, as in most programs, so that a wrapper's flags can be overridden.
             layer[flag.name] = isRepeatable ? layer[flag.name, default: []] + [given] : [given]

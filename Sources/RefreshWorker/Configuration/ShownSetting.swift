@@ -26,6 +26,7 @@ struct ShownSetting: Equatable, Sendable {
     }
 
     private func shown(_ value: String) -> String {
+        // By scalars below: Swift joins a sign and an accent after it into one character.
         if value.holdsCredential { return "(not shown: it looks like a token or a secret)" }
         switch name {
         case .database:
@@ -37,24 +38,18 @@ struct ShownSetting: Equatable, Sendable {
                 return "(not shown)"
             }
         case .noticeURL:
-            let address = value.prefix { $0 != "?" }
-            return String(address).escapingInvisible + (address.count < value.count ? "?…" : "")
+            let address = value.unicodeScalars.prefix { $0 != "?" }
+            return String(address).escapingInvisible + (address.count < value.unicodeScalars.count ? "?…" : "")
         case .keyCommand, .keyWrapCommand:
-            let program = value.prefix { $0 != " " && $0 != "\t" }
-            return String(program).escapingInvisible + (program.count < value.count ? " …" : "")
+            let program = value.unicodeScalars.prefix { $0 != " " && $0 != "\t" }
+            return String(program).escapingInvisible + (program.count < value.unicodeScalars.count ? " …" : "")
         default:
             return value.escapingInvisible
         }
     }
 
     /// The place of the value within its source: the variable, or the line of the file.
-    var place: String? {
-        switch origin {
-        case .variable(let variable): variable
-        case .line(let line, _): line.description
-        case .flag, .clientIDCredential, .standard, nil: nil
-        }
-    }
+    var place: String? { origin?.variable ?? origin?.fileLine?.description }
 }
 
 extension Setting {

@@ -46,6 +46,7 @@ struct ExternalCommandTests {
         arguments: [
             (" ", "names no program"), ("'' -d", "names no program"), ("age 'a", "never closed"),
             ("age \"it's", "never closed"), ("./age -d", "begin it with /"), ("tools/age", "begin it with /"),
+            ("tools/\u{301}age", "begin it with /"),
         ]
     )
     func refused(text: String, reason: String) throws {

@@ -57,6 +57,9 @@ struct ShownSettingTests {
             (Setting.Name.database, "postgres://worker:hunter2@db/x", "postgres://worker@db/x"),
             (.database, "url-file:/etc/refresh-worker/url", "url-file:/etc/refresh-worker/url"),
             (.noticeURL, "https://example.com/hook?key=hunter2", "https://example.com/hook?…"),
+            (.keyCommand, "age \u{301}hunter2", "age …"),
+            (.keyCommand, "age\t\u{301}hunter2", "age …"),
+            (.noticeURL, "https://example.com/hook?\u{301}hunter2", "https://example.com/hook?…"),
             (.appIssuer, "1//hunter2", "(not shown: it looks like a token or a secret)"),
             (.appIssuer, "a\u{1b}[2Jb", #"a\u{1b}[2Jb"#),
         ]

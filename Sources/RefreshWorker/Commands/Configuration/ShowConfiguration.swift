@@ -84,18 +84,13 @@ extension [ShownSetting] {
 extension ShownSetting {
     /// What follows the value: the variable, or the number of the line.
     fileprivate var note: String {
-        switch origin {
-        case .variable(let variable): " (\(variable))"
-        case .line(let line, _): " (line \(line.number))"
-        case .flag, .clientIDCredential, .standard, nil: ""
-        }
+        if let variable = origin?.variable { return " (\(variable))" }
+        if let line = origin?.fileLine { return " (line \(line.number))" }
+        return ""
     }
 
     /// The configuration file, if the value is from there.
-    fileprivate var file: String? {
-        guard case .line(let line, _) = origin else { return nil }
-        return line.path
-    }
+    fileprivate var file: String? { origin?.fileLine?.path }
 }
 
 extension ShownSetting.Source {
