@@ -85,12 +85,14 @@ def refuses_redirects():
 def server(handler):
     """Serves until the end of the block, and returns the address."""
     listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=listener.serve_forever)
+    thread = threading.Thread(target=listener.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{listener.server_port}"
-    listener.shutdown()
-    thread.join()
-    listener.server_close()
+    try:
+        yield f"http://127.0.0.1:{listener.server_port}"
+    finally:
+        listener.shutdown()
+        thread.join()
+        listener.server_close()
 
 
 def read_notice(fixture, headers, body, expect=0):
