@@ -32,8 +32,8 @@ package protocol Store: Sendable {
     /// Runs `body` like ``transact(_:)``, ahead of requests from outside where the store can: it stores answers that
     /// might hold rotated tokens.
     ///
-    /// Its notices have no trace. The answers are those of many grants, and the task that stores them can have begun in
-    /// the request of any caller.
+    /// Its notices have no trace: one batch holds results for many callers, and its task can have inherited the trace of
+    /// any of them.
     func storeResults<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result

@@ -1,4 +1,4 @@
-/// Checks of text that comes for every refresh: eight bytes at a time, which takes a fifth of the instructions.
+/// Checks of text that comes for every refresh: eight bytes at a time, a fifth of the instructions of a loop over bytes.
 extension RawSpan {
     /// Returns the end of the text from `start` on that stands for itself in a JSON string: printable ASCII characters
     /// without quotation marks and backslashes.
@@ -36,14 +36,12 @@ extension RawSpan {
         let bits = unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
         return EightBytes(bits: UInt64(littleEndian: bits))
     }
-
-    private func byte(at offset: Int) -> UInt8 { unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self) }
 }
 
 /// Eight bytes in one register, the first one lowest.
 ///
 /// Its functions mark bytes by their highest bit. The lowest mark is right. The bytes above it can be marked by mistake,
-/// since a subtraction borrows from them (https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord).
+/// since borrows and carries run into them (https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord).
 private struct EightBytes {
     static let count = 8
     private static let lowestBits: UInt64 = 0x0101_0101_0101_0101

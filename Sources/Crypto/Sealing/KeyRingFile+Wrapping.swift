@@ -19,7 +19,8 @@ extension KeyRingFile {
 
     /// Wraps the ring with one more key, and opens the result again. The file stays as it is.
     ///
-    /// Without the further key a program that opens the file, and not its input, would pass.
+    /// The added key shows that the program reads its input: one that opens the file instead would print the ring
+    /// without it.
     package static func checkWrapping(path: String, wrapping: any KeyRingWrapping) throws(FileError) {
         var document = try document(printedBy: wrapping, for: try wrappedContent(path: path), path: path)
         let trial = try newKey(path: path) { () throws(CryptoError) in try .random(isPending: true) }

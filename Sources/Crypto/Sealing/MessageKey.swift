@@ -1,3 +1,4 @@
+private import Base
 private import CCrypto
 
 /// A key that computes and checks HMAC-SHA256 codes (RFC 2104).

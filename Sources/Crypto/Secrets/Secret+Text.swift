@@ -1,3 +1,5 @@
+private import Base
+
 extension Secret {
     /// The lines of a secret text without line breaks and without empty lines.
     package var lines: [Secret] { allLines.filter { !$0.isEmpty } }
@@ -13,7 +15,7 @@ extension Secret {
 
     /// `true` if every byte is a visible ASCII character.
     package var isVisibleASCII: Bool {
-        withBytes { span in (0..<span.byteCount).allSatisfy { (0x21...0x7e).contains(span.byte(at: $0)) } }
+        withBytes(\.isVisibleASCII)
     }
 
     /// `true` if the text ends with a string, which is not secret.

@@ -1,3 +1,5 @@
+private import Base
+
 /// A string that must never be shown: a token, a client secret, a key.
 ///
 /// Print, dump, mirrors, errors and encoders do not show it, and its memory is overwritten when the last copy is

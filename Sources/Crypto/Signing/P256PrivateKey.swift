@@ -1,3 +1,4 @@
+private import Base
 private import CCrypto
 
 /// A private key of P-256, which signs with ES256 (RFC 7518, section 3.4).

@@ -56,6 +56,7 @@ extension RefreshEngineState {
                 deferred[grant.id] = number
             case .send:
                 if grant.revocationAskedAt != nil { freeRevocations -= 1 }
+                // Read before, so that the grant is moved into its refresh and not copied.
                 let id = grant.id
                 let needsHealth = gates[grant.clientID]?.isBreakerIdle != true
                 let refresh = Refresh(

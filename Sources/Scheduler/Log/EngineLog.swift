@@ -50,7 +50,7 @@ package final class EngineLog: Sendable {
         events.reserveCapacity(refreshes.count)
         for refresh in refreshes {
             guard let stored = refresh.storedDecision else { continue }
-            events.append(RefreshEvent(of: refresh, refresh.result, stored, at: now))
+            events.append(RefreshEvent(of: refresh, result: refresh.result, stored: stored, at: now))
             let changes = stored.decision.events + stored.recalled
             let alarm = stored.decision.alarm
             guard !changes.isEmpty || alarm != nil else { continue }

@@ -78,7 +78,7 @@ struct RefreshEvent: Sendable {
 }
 
 extension RefreshEvent {
-    init(of refresh: Refresh, _ result: RefreshResult, _ stored: StoredDecision, at now: Timestamp) {
+    init(of refresh: Refresh, result: RefreshResult, stored: StoredDecision, at now: Timestamp) {
         let reason = stored.decision.grant?.reason ?? .none
         self.init(
             grant: refresh.grant.id.description,

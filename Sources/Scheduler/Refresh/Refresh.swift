@@ -152,7 +152,7 @@ extension Refresh {
         }
     }
 
-    // These read the phase in its place, because a copy of it costs 500 instructions.
+    // Both read under the lock, because copying a phase out costs 500 instructions.
 
     /// The result, once the response is read.
     var result: RefreshResult { state.withLock(\.phase.result) }
@@ -165,7 +165,6 @@ extension Refresh {
 }
 
 extension Refresh.Phase {
-    /// The result, once the response is read.
     fileprivate var result: RefreshResult {
         switch self {
         case .read(let result), .stored(let result, _), .ended(let result?): return result

@@ -18,6 +18,7 @@ struct RefreshDispatcher: Sendable {
         var sent: [Refresh] = []
         var submissions: [RefreshSubmission] = []
         for refresh in refreshes {
+            // One copy instead of two.
             let grant = refresh.grant
             let token: Secret?
             let bindingKey: BindingKey?

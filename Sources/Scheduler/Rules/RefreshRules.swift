@@ -51,10 +51,12 @@ package struct RefreshRules: Sendable {
         let heldLease = context.takeLease()
         let isCurrent = context.isCurrent
 
-        var decision =
-            isCurrent
-            ? decideAboutGrant(in: &context, holdsLease: heldLease != nil)
-            : decideLate(in: &context)
+        var decision: RefreshDecision
+        if isCurrent {
+            decision = decideAboutGrant(in: &context, holdsLease: heldLease != nil)
+        } else {
+            decision = decideLate(in: &context)
+        }
         // A fault of the client is decided with the grant, so its change of the breaker comes with the decision.
         effect.breakerChange = decision.effect.breakerChange ?? effect.breakerChange
         decision.effect = effect

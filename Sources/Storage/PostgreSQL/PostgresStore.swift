@@ -123,20 +123,20 @@ package final class PostgresStore: SQLStore {
     package func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
-        try await transact(through: writer, trace: TraceContext.current, body)
+        try await transact(through: writer, body)
     }
 
     package func storeResults<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
-        try await transact(through: results, trace: nil, body)
+        try await TraceContext.$current.withValue(nil) { try await transact(through: results, body) }
     }
 
     private func transact<Result: Sendable>(
         through queue: PostgresConnectionQueue,
-        trace: TraceContext?,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
+        let trace = TraceContext.current
         let outcome: Swift.Result<Result, any Error> = try await queue.run {
             [self] connection, deadline throws(StoreError) in
             let transaction = PostgresTransaction(of: self, on: connection, until: deadline, trace: trace)

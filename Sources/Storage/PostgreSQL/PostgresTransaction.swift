@@ -15,7 +15,7 @@ final class PostgresTransaction: SQLTransaction {
     let store: PostgresStore
     private let connection: PostgresConnection
     private let deadline: CallDeadline
-    /// The trace that notices get.
+    /// The caller's trace, stored with each notice.
     private let trace: TraceContext?
     private var hasBegun = false
     /// The time that was left when the server's limits were last set.

@@ -2,8 +2,8 @@ import Base
 import Crypto
 
 extension Grant {
-    /// The columns of a grant, in the order of the table. The columns that a scan needs come first and the sealed
-    /// tokens last, so that a scan does not have to read them.
+    /// The columns of a grant, in the order of SQLite's table (``PostgresGrantRow`` has another one). The columns that a
+    /// scan needs come first and the sealed tokens last, so that a scan does not have to read them.
     static let table = Table<Grant>(
         "grants",
         [

@@ -8,7 +8,7 @@ final class SQLiteTransaction: SQLTransaction {
 
     private let store: SQLiteStore
     let connection: SQLiteConnection
-    /// The trace that notices get.
+    /// The caller's trace, stored with each notice.
     private let trace: TraceContext?
     /// The current grants that this transaction has read or written.
     private var grants: [GrantID: Grant] = [:]
