@@ -169,7 +169,7 @@ struct MigrationTests {
             (
                 .postgres,
                 [
-                    "074f8cc5739eb5125412b8f22ca0da4e105bd93e139bd5cbd7e7719f31755124",
+                    "f897eeadac1a05dee3e3a591b6642e459fb848dc03d103d18f32b7fdaeafc904",
                     "03d132f33e41aaf63ecf9b9e769503db5bdde75a0c02d9835f73b6ea002b6dbe",
                 ]
             ),

@@ -119,7 +119,7 @@ struct SchemaStep: Sendable {
                     Grant.revision(in: dialect), Grant.constraints,
                     "FOREIGN KEY (user_id) REFERENCES refresh_worker.users (user_id)",
                 ],
-                settings: "fillfactor = 75, \(earlyVacuum)",
+                settings: "fillfactor = 50, \(earlyVacuum)",
                 hasRowNumbers: true
             ),
             index("grants_by_use", "grants (used_on)", where: "state IN (\(GrantState.connectedList))"),
@@ -197,8 +197,11 @@ struct SchemaStep: Sendable {
     /// `grant_schedule` is narrow and has the columns that change with each claim and refresh. Only `due_at` of them is
     /// indexed, and a claim does not change it. `grants` is wide, and of its indexed columns a refresh changes only
     /// `used_on`, once a day. So most updates are heap-only: they do not touch the indexes, and their dead rows are
-    /// removed page by page (https://www.postgresql.org/docs/15/storage-hot.html). The fill factors leave room for
-    /// that.
+    /// removed page by page (https://www.postgresql.org/docs/15/storage-hot.html).
+    ///
+    /// The fill factors leave room for that, also if all rows of a page are refreshed at once: for a second version of
+    /// each row of `grants`, and for the two of a claim and its result in `grant_schedule`. `store copy` writes the rows
+    /// in the order of their ids, which is that of their due times, so neighbours are refreshed at once.
     private static let postgres = [
         // Sealed bytes cannot be compressed: trying would only cost time.
         "ALTER TABLE refresh_worker.grants ALTER COLUMN refresh_token SET STORAGE EXTERNAL;",
@@ -210,7 +213,7 @@ struct SchemaStep: Sendable {
             with: ["lease_claim", "lease_epoch", "lease_until"].map {
                 "CHECK ((lease_owner IS NULL) = (\($0) IS NULL))"
             },
-            settings: "fillfactor = 50, \(earlyVacuum)"
+            settings: "fillfactor = 35, \(earlyVacuum)"
         ),
         index("grants_due", "grant_schedule (client_id, due_at, grant_id)", where: "due_at IS NOT NULL"),
         // Plain refreshes that the health of their client does not contain yet: a row for each batch, for a few
