@@ -24,8 +24,9 @@ class State:
     name: str
     # PostgreSQL's default between two checkpoints is five minutes.
     minutes: int = 5
-    # `store copy` writes the rows in the order of their ids, which is that of their due times.
-    is_copied: bool = False
+    # So many rows at a time were added in the order of their ids, which is that of their due times. `None` stands for
+    # all rows, as `store copy` writes them.
+    batch: int | None = 1
     # The first refresh of a day also changes the indexed column used_on.
     is_first_of_day: bool = False
     settings: tuple[str, ...] = ()
@@ -40,8 +41,11 @@ STATES = [
     State("after a checkpoint, `wal_compression = pglz`", settings=("wal_compression=pglz",)),
     State("30 minutes between checkpoints", minutes=30),
     State("30 minutes between checkpoints, `wal_compression = lz4`", minutes=30, settings=("wal_compression=lz4",)),
-    State("just copied by `store copy`, pages changed before", is_copied=True, settings=(WITHOUT_IMAGES,)),
-    State("just copied by `store copy`, after a checkpoint", is_copied=True),
+    State("imported, pages changed before", batch=1000, settings=(WITHOUT_IMAGES,)),
+    State("imported, after a checkpoint", batch=1000),
+    State("copied, pages changed before", batch=None, settings=(WITHOUT_IMAGES,)),
+    State("copied, after a checkpoint", batch=None),
+    State("copied, after a checkpoint, `wal_compression = lz4`", batch=None, settings=("wal_compression=lz4",)),
     State("first of the day, pages changed before", is_first_of_day=True, settings=(WITHOUT_IMAGES,)),
     State("first of the day, after a checkpoint", is_first_of_day=True),
 ]
@@ -59,8 +63,8 @@ def drain(scale, site, folder, state):
         store = postgres.ServerGrants(folder / "grants", server, "wal")
         due = scale.pick(DUE, 500)
         store.fill(due * PERIOD // state.minutes, outage=60 * state.minutes)
-        if not state.is_copied:
-            store.shuffle()
+        if state.batch:
+            store.reorder(state.batch)
         if state.is_first_of_day:
             server.rows(store.name, "UPDATE refresh_worker.grants SET used_on = used_on - 1")
         for command in ["VACUUM ANALYZE", "SELECT pg_stat_reset()", "CHECKPOINT"]:
@@ -113,7 +117,8 @@ def tables(figures):
     return (
         "One refresh of a store of which as many grants are due as fall due within five minutes, PostgreSQL's default "
         "between two checkpoints. After a checkpoint the first change of each page writes an image of it. "
-        "The rows of grants are in no order, as in a store that has grown, unless they were just copied.\n\n"
+        "The rows of grants are in no order, as in a store that has grown, or in the order in which `grants import` or "
+        "`store copy` has written them.\n\n"
         + report.table(["state", "records", "bytes", "bytes of images", "together", "heap-only updates of `grants`"],
                        states)
         + "\n\nThe records of the first two states:\n\n"

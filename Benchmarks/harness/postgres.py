@@ -110,13 +110,14 @@ class ServerGrants(grants.Grants):
         self.database = url
         return written
 
-    def shuffle(self):
-        """Puts the rows of grants in no order, as in a store that has grown: a copy has them in the order of ids."""
+    def reorder(self, batch):
+        """Orders the rows of grants as if so many at a time had been added, each batch in the order of their ids."""
+        batches = self.written // batch
         for table, key in [("grants", "id"), ("grant_schedule", "grant_id")]:
             for statement in [
-                f"CREATE INDEX shuffled ON refresh_worker.{table} (hashint8({key}))",
-                f"CLUSTER refresh_worker.{table} USING shuffled",
-                "DROP INDEX refresh_worker.shuffled",
+                f"CREATE INDEX reordered ON refresh_worker.{table} ((abs(hashint8({key})) % {batches}), {key})",
+                f"CLUSTER refresh_worker.{table} USING reordered",
+                "DROP INDEX refresh_worker.reordered",
             ]:
                 self.server.rows(self.name, statement)
 

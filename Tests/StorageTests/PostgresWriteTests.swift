@@ -53,6 +53,21 @@ struct PostgresWriteTests {
         #expect(Set(names) == Set(Grant.table.without("due_at").columns.map(\.name)))
     }
 
+    @Test("Grants that are imported together are in the order of their due times, in both tables")
+    func orderOfImport() async throws {
+        try await PostgresServer.withDatabase { url in
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
+            let additions = try Sample.grants(1...100).shuffled().map { NewGrant(grant: $0, events: []) }
+            try await store.transact { try $0.insert(additions) }
+            await store.close()
+            for (table, key) in [("grants", "id"), ("grant_schedule", "grant_id")] {
+                let query = "SELECT \(key) FROM refresh_worker.\(table) ORDER BY ctid"
+                let ids = try await PostgresServer.run(query, on: url.reveal()).split(separator: "\n")
+                #expect(ids == (1...100).map { "\($0)" }, "\(table)")
+            }
+        }
+    }
+
     /// Adds grants, and returns the ids of some that are in different pages.
     private func addGrants(to url: Secret) async throws -> [GrantID] {
         let store = try await PostgresStore.open(url: url, timeout: .seconds(60))

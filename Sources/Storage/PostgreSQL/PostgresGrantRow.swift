@@ -115,10 +115,14 @@ enum PostgresGrantRow {
     /// Returns the statements that add grants.
     ///
     /// The second one violates a foreign key if the first one leaves out the grant of a deleted user.
+    ///
+    /// The rows are in the order of their ids, which is that of their due times (``GrantID/phase``). So the grants of a
+    /// page fall due within seconds, and the server logs an image of the page once for all of them.
     static func insert(_ grants: [Grant]) -> [SQLStatement] {
-        [
-            SQLStatement(insertGrants, Self.grants.arrays(of: grants)),
-            SQLStatement(insertSchedules, schedule.arrays(of: grants)),
+        let sorted = grants.sorted { $0.id < $1.id }
+        return [
+            SQLStatement(insertGrants, Self.grants.arrays(of: sorted)),
+            SQLStatement(insertSchedules, schedule.arrays(of: sorted)),
         ]
     }
 
