@@ -14,8 +14,9 @@ SETTINGS = ["autovacuum=off", "checkpoint_timeout=1h", "max_wal_size=8GB"]
 WITHOUT_IMAGES = "full_page_writes=off"
 # The tables whose updates should leave their indexes alone.
 HOT_TABLES = ["grants", "grant_schedule"]
-# A table or index with less than this is shown with the others.
+# A kind of record with less than this is shown with the others.
 FEW_BYTES = 10
+OTHERS = ("others", "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,19 +78,32 @@ def drain(scale, site, folder, state):
         store.verify_once_each(site.issued)
         refreshes, _ = endpoint.span(site.issued)
         row = {"state": state.name, "refreshes": refreshes, "heap_only": heap_only(server, store.name),
-               "records": [{"relation": relation, "kind": kind, "records": of.records / refreshes,
-                            "bytes": of.bytes / refreshes, "image_bytes": of.image_bytes / refreshes}
-                           for (relation, kind), of in records.items()]}
+               "records": of_one(records, refreshes)}
     scale.say(f"{state.name}: {total(row, 'bytes'):,.0f} bytes and {total(row, 'image_bytes'):,.0f} of images, "
               f"heap-only {row['heap_only']}")
     return row
+
+
+def of_one(records, refreshes):
+    """The kinds of records of one refresh. Those of less than a byte are added up."""
+    others = write_ahead_log.Sum()
+    kinds = {}
+    for kind, of in records.items():
+        if of.bytes + of.image_bytes >= refreshes:
+            kinds[kind] = of
+        else:
+            others.add(of)
+    kinds[OTHERS] = others
+    return [{"relation": relation, "kind": kind, "records": round(of.records / refreshes, 3),
+             "bytes": round(of.bytes / refreshes, 1), "image_bytes": round(of.image_bytes / refreshes, 1)}
+            for (relation, kind), of in kinds.items()]
 
 
 def heap_only(server, database):
     """The fraction of the updates of each table that have left its indexes alone."""
     rows = server.rows(database, "SELECT relname, n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables")
     updates = {name: (int(all_updates), int(heap_only)) for name, all_updates, heap_only in rows}
-    return {name: updates[name][1] / updates[name][0] for name in HOT_TABLES}
+    return {name: round(updates[name][1] / updates[name][0], 4) for name in HOT_TABLES}
 
 
 def total(row, key):
@@ -111,9 +125,9 @@ def tables(figures):
     plain, images = by_kind(figures, PLAIN), by_kind(figures, AFTER_CHECKPOINT)
     # The kinds with many bytes first.
     kinds = sorted(plain.keys() | images.keys(), key=lambda kind: -size(plain, kind) - size(images, kind))
-    shown = [kind for kind in kinds if size(plain, kind) + size(images, kind) >= FEW_BYTES]
+    shown = [kind for kind in kinds if size(plain, kind) + size(images, kind) >= FEW_BYTES and kind != OTHERS]
     rows = [[relation, kind, *cells(plain, images, [(relation, kind)])] for relation, kind in shown]
-    rows.append(["others", "", *cells(plain, images, kinds[len(shown):])])
+    rows.append([*OTHERS, *cells(plain, images, [kind for kind in kinds if kind not in shown])])
     return (
         "One refresh of a store of which as many grants are due as fall due within five minutes, PostgreSQL's default "
         "between two checkpoints. After a checkpoint the first change of each page writes an image of it. "
