@@ -200,8 +200,8 @@ struct SchemaStep: Sendable {
     /// removed page by page (https://www.postgresql.org/docs/15/storage-hot.html).
     ///
     /// The fill factors leave room for that, also if all rows of a page are refreshed at once: for a second version of
-    /// each row of `grants`, and for the two of a claim and its result in `grant_schedule`. `store copy` writes the rows
-    /// in the order of their ids, which is that of their due times, so neighbours are refreshed at once.
+    /// each row of `grants`, and for the two of a claim and its result in `grant_schedule`. Copies and imports write
+    /// rows in the order of their ids, which is that of their due times, so neighbours are refreshed at once.
     private static let postgres = [
         // Sealed bytes cannot be compressed: trying would only cost time.
         "ALTER TABLE refresh_worker.grants ALTER COLUMN refresh_token SET STORAGE EXTERNAL;",
