@@ -4,11 +4,13 @@ import dataclasses
 
 from harness import daemon, endpoint, measuring, postgres, report, write_ahead_log
 
+from . import growth
+
 TITLE = "The write-ahead log of PostgreSQL"
-# So many grants are due, of as many as fall due within the minutes between two checkpoints.
+# Grants that are due. The store has `PERIOD / minutes` times as many.
 DUE = 10_000
 # The time in which every grant is refreshed once, in minutes.
-PERIOD = 50
+PERIOD = growth.PERIOD // 60
 # No checkpoint and no vacuum begins during a measurement.
 SETTINGS = ["autovacuum=off", "checkpoint_timeout=1h", "max_wal_size=8GB"]
 WITHOUT_IMAGES = "full_page_writes=off"
@@ -23,7 +25,7 @@ OTHERS = ("others", "")
 class State:
     """A database before its grants are refreshed, and the server's settings."""
     name: str
-    # PostgreSQL's default between two checkpoints is five minutes.
+    # The time between two checkpoints. PostgreSQL's default is five minutes.
     minutes: int = 5
     # So many rows at a time were added in the order of their ids, which is that of their due times. `None` stands for
     # all rows, as `store copy` writes them.
@@ -129,10 +131,10 @@ def tables(figures):
     rows = [[relation, kind, *cells(plain, images, [(relation, kind)])] for relation, kind in shown]
     rows.append([*OTHERS, *cells(plain, images, [kind for kind in kinds if kind not in shown])])
     return (
-        "One refresh of a store of which as many grants are due as fall due within five minutes, PostgreSQL's default "
-        "between two checkpoints. After a checkpoint the first change of each page writes an image of it. "
-        "The rows of grants are in no order, as in a store that has grown, or in the order in which `grants import` or "
-        "`store copy` has written them.\n\n"
+        "What one refresh writes. Each state has as many due grants as fall due between two checkpoints: five minutes "
+        "unless it says 30. After a checkpoint the first change of each page writes an image of it. *Pages changed "
+        "before* is measured with `full_page_writes=off`. The rows of grants are in no order, as in a store that has "
+        "grown, or in the order in which `grants import` or `store copy` has written them.\n\n"
         + report.table(["state", "records", "bytes", "bytes of images", "together", "heap-only updates of `grants`"],
                        states)
         + "\n\nThe records of the first two states:\n\n"
