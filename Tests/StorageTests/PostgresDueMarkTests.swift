@@ -201,17 +201,18 @@ struct PostgresDueMarkTests {
             }
             let time = SystemTime()
             var spans: [Duration] = []
-            for _ in 0..<10 {
+            // On an idle machine the first takes half a second, and the others a few milliseconds. On a busy one some of
+            // the others can be slow too, but not all.
+            func hasFastScan() -> Bool { spans.contains { $0 * 4 < spans[0] } }
+            while spans.count < 10 || spans.count < 100 && !hasFastScan() {
                 let start = time.sinceBoot
                 #expect(try await store.clientsWithDueTimes() == [Self.client])
                 #expect(try await Self.due(store, by: now) == [1])
                 spans.append(time.sinceBoot - start)
             }
-            let fastest = try #require(spans.min())
             print("a scan over two million dead entries: first \(spans[0]), then \(spans.dropFirst())")
             #expect(spans[0] > DueMark.slowScan, "the dead entries slow a scan from the beginning down")
-            // On an idle machine the first takes half a second, and the others a few milliseconds.
-            #expect(fastest * 4 < spans[0])
+            #expect(hasFastScan())
             try await store.add([try Sample.grant(3, dueAt: now - .seconds(2_900))])
             try await poll { try await Self.due(store, by: now) == [3, 1] }
 

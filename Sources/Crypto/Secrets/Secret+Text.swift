@@ -15,7 +15,7 @@ extension Secret {
 
     /// `true` if every byte is a visible ASCII character.
     package var isVisibleASCII: Bool {
-        withBytes(\.isVisibleASCII)
+        withBytes { $0.isVisibleASCII }
     }
 
     /// `true` if the text ends with a string, which is not secret.

@@ -186,7 +186,10 @@ struct AppTokensTests {
     private func withSlowLogin(
         _ body: (AppTokens, _ slow: KeySetCache, ScriptedServer, _ gate: DispatchSemaphore) async throws -> Void
     ) async throws {
-        let (fixture, gate, http) = (try fixture(), DispatchSemaphore(value: 0), try HTTPClient())
+        let fixture = try fixture()
+        let gate = DispatchSemaphore(value: 0)
+        // A busy machine cannot bring a request to its deadline.
+        let http = try HTTPClient(configuration: .init(), time: fixture.time)
         let document = try LoginKeys.document(["k9": keys.second])
         let server = try ScriptedServer { _ in
             gate.wait()
