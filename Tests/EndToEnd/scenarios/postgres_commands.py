@@ -229,6 +229,11 @@ def killed(fixture):
     fixture.server.execute(HAS_BEGUN)
     copy.kill()
     copy.wait(timeout=60)
+    # The server might still commit what it got before.
+    others = """
+        SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+            AND backend_type = 'client backend'"""
+    wait_for(lambda: fixture.server.execute(others).strip() == "0", 60, "the session of the killed copy ends")
     before = int(fixture.server.execute("SELECT count(*) FROM users"))
     assert 0 < before < USERS, "the kill interrupts the copy"
     fixture.server.url = administrator
