@@ -108,5 +108,6 @@ def goals(figures):
                               shown="{:,.0f}")]
     ratio = against_floor(figures)
     if ratio is not None:
-        results.append(report.at_most("user-space instructions per refresh against the floor, HTTP/2", ratio, 1.5))
+        results.append(report.at_most("user-space instructions per refresh against the floor, HTTP/2", ratio,
+                                      contenders.FLOOR_GOAL))
     return results

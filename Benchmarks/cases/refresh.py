@@ -97,7 +97,7 @@ def goals(figures):
     results = []
     if floor_of(figures) is not None:
         results.append(report.at_most("CPU per 1,000 against the floor, HTTP/2",
-                                      ratio("cpu_per_1000", "h2", contenders.FLOOR), 1.5))
+                                      ratio("cpu_per_1000", "h2", contenders.FLOOR), contenders.FLOOR_GOAL))
     for version, http in HTTP.items():
         results += [
             report.at_most(f"CPU against Go doing the same work, {http}",

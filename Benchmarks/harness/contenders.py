@@ -5,6 +5,8 @@ import dataclasses
 from . import endpoint, grants, measuring, paths, programs, system_calls
 
 FLOOR = "C, same work (the floor)"
+# The most that the worker should cost as a multiple of the floor.
+FLOOR_GOAL = 1.5
 
 
 @dataclasses.dataclass
