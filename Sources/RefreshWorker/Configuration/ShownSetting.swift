@@ -26,8 +26,8 @@ struct ShownSetting: Equatable, Sendable {
     }
 
     private func shown(_ value: String) -> String {
-        // By scalars below: Swift joins a sign and an accent after it into one character.
         if value.holdsCredential { return "(not shown: it looks like a token or a secret)" }
+        // The texts below are cut by scalars: Swift joins a sign and an accent after it into one character.
         switch name {
         case .database:
             guard !value.hasPrefix(DatabaseLocation.urlFilePrefix) else { return value.escapingInvisible }
