@@ -162,7 +162,7 @@ struct MigrationTests {
             (
                 SQLDialect.sqlite,
                 [
-                    "b955ed7de9a6cf82ca64e9f2e1ae9a64548bf41eb94163607fb00881dd6793e3",
+                    "a903ce266201537434f16c6ac4bb0b5d6bc97e7bb24948302e48dd9bbc161e7f",
                     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
                 ]
             ),

@@ -12,7 +12,7 @@ struct SQLiteQueryPlanTests {
             (SQLiteStore.due, "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at<?)"),
             (
                 SQLiteStore.dueAtCursor,
-                "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at=? AND id>?)"
+                "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at=? AND rowid>?)"
             ),
             (
                 SQLiteStore.dueAfterCursor,

@@ -172,7 +172,8 @@ struct SchemaStep: Sendable {
 
     /// Leases have a file of their own (``LeaseFile``).
     private static let sqlite = [
-        index("grants_due", "grants (client_id, due_at, id)", where: "due_at IS NOT NULL"),
+        // SQLite adds the id to each entry.
+        index("grants_due", "grants (client_id, due_at)", where: "due_at IS NOT NULL"),
         index("grants_by_state", "grants (state)"),
         index("grants_by_key", "grants (refresh_key, access_key, binding_key)"),
         """
