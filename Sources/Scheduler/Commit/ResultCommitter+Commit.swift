@@ -88,7 +88,7 @@ private struct CommitTransaction {
         var decision = decide(refresh, about: claimed, clientHealth, jitter: jitter)
         if try !transaction.store(decision, replacing: claimed, at: now) {
             guard let grant = try transaction.grant(for: refresh.result) else {
-                return StoredDecision(decisionWithoutGrant(refresh, clientHealth))
+                return StoredDecision(decisionWithoutGrant(refresh, clientHealth), isGrantGone: true)
             }
             decision = decide(refresh, about: grant, clientHealth, jitter: jitter)
             try transaction.store(decision, about: grant, at: now)

@@ -169,7 +169,7 @@ actor ResultCommitter {
     private func readOrSetAside(_ refresh: Refresh) -> AfterReading {
         do throws(CryptoError) {
             let result = try readResult(of: refresh)
-            return result.answer.isNotSent ? .ended : .toStore
+            return result.isNotSent ? .ended : .toStore
         } catch {
             onFailure(error, 1)
             if hasGivenUp {
@@ -184,7 +184,7 @@ actor ResultCommitter {
     }
 
     private func readResult(of refresh: Refresh) throws(CryptoError) -> RefreshResult {
-        guard case .answered(let received) = refresh.phase else { return refresh.result }
+        guard let received = refresh.unreadResponse else { return refresh.result }
         let result = try readResponse(received, refresh.claim)
         refresh.didRead(result)
         if !unsealed.isEmpty { unsealed.remove(refresh.grant.id) }
@@ -226,9 +226,13 @@ actor ResultCommitter {
         }
         guard !hasGivenUp else { return }
         currentBatch.removeFirst(part.count)
-        for (refresh, decision) in zip(part, decisions) { refresh.didStore(decision) }
+        var ofGoneGrants: [Refresh] = []
+        for (refresh, decision) in zip(part, decisions) {
+            refresh.didStore(decision)
+            if decision.isGrantGone { ofGoneGrants.append(refresh) }
+        }
         // The database is a restored backup that lacks these grants, and a later one might have them.
-        await save(part.filter { $0.storedDecision?.decision.grant == nil })
+        await save(ofGoneGrants)
         deliverInOrder(part, storedIn: duration)
     }
 

@@ -13,4 +13,10 @@ struct ClaimRequest: Sendable {
 
     /// `true` if a caller asks for the refresh, whether it is due or not.
     var isForCaller: Bool { dueBy == nil }
+
+    /// Returns the ids of the grants that the store has not leased. Nearly always it leases all.
+    func ids(without leased: [GrantID]) -> Set<GrantID> {
+        guard leased.count < ids.count else { return [] }
+        return Set(ids).subtracting(leased)
+    }
 }

@@ -44,10 +44,11 @@ extension RefreshEngineState {
         var leftToOthers: [GrantID: Int64] = [:]
         var deferred: [GrantID: Int64] = [:]
         var freeRevocations = grants.contains { $0.revocationAskedAt != nil } ? freeRevocationSlots : 0
-        var lost = Set(claim.ids)
+        var leased: [GrantID] = []
+        leased.reserveCapacity(grants.count)
         for grant in grants {
             guard let number = grant.lease?.claim else { continue }
-            lost.remove(grant.id)
+            leased.append(grant.id)
             switch use(of: grant, claimedBy: claim, freeRevocations: freeRevocations) {
             case .abandon: abandoned[grant.id] = number
             case .leaveToOthers: leftToOthers[grant.id] = number
@@ -65,7 +66,11 @@ extension RefreshEngineState {
                     needsHealth: needsHealth,
                     leaseEnd: leasesEnd
                 )
-                slots[id]?.refresh = refresh
+                // A change in place through the dictionary's optional allocates memory three times.
+                if var slot = slots[id] {
+                    slot.refresh = refresh
+                    slots[id] = slot
+                }
                 sent.append(refresh)
             }
         }
@@ -75,6 +80,7 @@ extension RefreshEngineState {
         if !leftToOthers.isEmpty { actions.append(.release(leftToOthers, end: .handledElsewhere)) }
         if !deferred.isEmpty { actions.append(.release(deferred, end: .deferred)) }
         actions.append(.expectResults(inFlight: slots.count))
+        let lost = claim.ids(without: leased)
         freeSlots(of: lost, as: isStopping ? .abandoned : .handledElsewhere, &actions)
         return (lost.count + deferred.count, actions)
     }

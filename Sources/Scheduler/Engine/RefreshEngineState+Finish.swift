@@ -26,7 +26,7 @@ extension RefreshEngineState {
                 recordResponse(result, of: refresh, under: conditions)
                 apply(result, decision, of: refresh, under: conditions, &actions)
                 freeSlot(of: id, as: .committed(result, decision), &actions)
-            case .ended(let result?) where result.answer.isNotSent:
+            case .ended(let result?) where result.isNotSent:
                 unsent[id] = refresh.claim.number
             case .ended(let result):
                 if let result { recordResponse(result, of: refresh, under: conditions) }
@@ -94,7 +94,11 @@ extension RefreshEngineState {
                 )
             )
         }
-        if let grant = stored.decision.grant, share.owns(grant.id) { expect(grant, at: conditions.now) }
+        // Two fields, because reading the whole grant copies it. It can belong to another client since the claim.
+        let next = (dueAt: stored.decision.grant?.dueAt, client: stored.decision.grant?.clientID)
+        if let dueAt = next.dueAt, let storedClient = next.client, share.owns(refresh.grant.id) {
+            expect(refresh.grant.id, of: storedClient, dueAt: dueAt, at: conditions.now)
+        }
         if stored.decision.needsHealthyGrant, !isStopping,
             gates[client]?.takeHealthyGrantRefresh(at: conditions.instant) == true
         {

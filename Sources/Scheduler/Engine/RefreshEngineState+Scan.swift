@@ -99,9 +99,9 @@ extension RefreshEngineState {
     }
 
     /// Puts a grant's next due time into the window if it is near enough.
-    mutating func expect(_ grant: Grant, at now: Timestamp) {
-        guard let dueAt = grant.dueAt, dueAt <= now + configuration.scanAhead else { return }
-        window.set(grant.id, of: grant.clientID, dueAt: dueAt)
+    mutating func expect(_ id: GrantID, of client: String, dueAt: Timestamp, at now: Timestamp) {
+        guard dueAt <= now + configuration.scanAhead else { return }
+        window.set(id, of: client, dueAt: dueAt)
     }
 
     /// Ends the repair after a step of the clock: the window, which was ordered by the former clock, is read again.

@@ -22,6 +22,12 @@ final class Refresh: Sendable {
     let claim: RefreshClaim
     /// `true` if a caller asked for the refresh before it was due.
     let isForced: Bool
+    // These two are stored, because they are asked for often, and reading the grant copies parts of it.
+
+    /// `true` for a revocation at Google.
+    let isRevocation: Bool
+    /// `true` if a request to the token endpoint is needed: not for a revocation, and not without a refresh token.
+    let needsTokenRequest: Bool
     /// `true` if its result must be stored with the client's health, because the breaker is not closed or the endpoint
     /// fails.
     let needsHealth: Bool
@@ -45,15 +51,12 @@ final class Refresh: Sendable {
     init(of grant: Grant, isForced: Bool, needsHealth: Bool = true, leaseEnd: BootInstant) {
         self.grant = grant
         claim = RefreshClaim(of: grant)
+        isRevocation = grant.revocationAskedAt != nil
+        needsTokenRequest = claim.refreshToken != nil && !isRevocation
         self.isForced = isForced
         self.needsHealth = needsHealth
         state = Mutex(State(leaseEnd: leaseEnd))
     }
-
-    /// `true` if a request to the token endpoint is needed: not for a revocation, and not without a refresh token.
-    var needsTokenRequest: Bool { grant.refreshToken != nil && !isRevocation }
-
-    var isRevocation: Bool { grant.revocationAskedAt != nil }
 
     // MARK: Requests
 
@@ -152,7 +155,10 @@ extension Refresh {
         }
     }
 
-    // Both read under the lock, because copying a phase out costs 500 instructions.
+    // All three read under the lock, because copying a phase out costs 500 instructions.
+
+    /// The response that is not read yet.
+    var unreadResponse: ReceivedResponse? { state.withLock(\.phase.unreadResponse) }
 
     /// The result, once the response is read.
     var result: RefreshResult { state.withLock(\.phase.result) }
@@ -170,6 +176,10 @@ extension Refresh.Phase {
         case .read(let result), .stored(let result, _), .ended(let result?): return result
         case .claimed, .sent, .answered, .ended(nil): preconditionFailure("a refresh whose response is not read")
         }
+    }
+
+    fileprivate var unreadResponse: ReceivedResponse? {
+        if case .answered(let received) = self { received } else { nil }
     }
 
     fileprivate var storedDecision: StoredDecision? {
@@ -213,10 +223,18 @@ final class StoredDecision: Sendable {
     let recalled: [GrantEvent]
     /// `true` if it was stored without its client's health.
     let isPlain: Bool
+    /// `true` if the grant is not in the database any more. Stored, because asking the decision copies its grant.
+    let isGrantGone: Bool
 
-    init(_ decision: consuming RefreshDecision, recalled: [GrantEvent] = [], isPlain: Bool = false) {
+    init(
+        _ decision: consuming RefreshDecision,
+        recalled: [GrantEvent] = [],
+        isPlain: Bool = false,
+        isGrantGone: Bool = false
+    ) {
         self.decision = decision
         self.recalled = recalled
         self.isPlain = isPlain
+        self.isGrantGone = isGrantGone
     }
 }

@@ -18,19 +18,17 @@ struct RefreshDispatcher: Sendable {
         var sent: [Refresh] = []
         var submissions: [RefreshSubmission] = []
         for refresh in refreshes {
-            // One copy instead of two.
-            let grant = refresh.grant
-            let token: Secret?
-            let bindingKey: BindingKey?
-            do throws(CryptoError) {
-                token = try vault.openRefreshToken(of: grant)
-                bindingKey = try vault.bindingKey(of: grant)
-            } catch {
-                committer.add(refresh, with: unopened(refresh, error))
+            guard let refreshToken = refresh.claim.refreshToken else {
+                committer.add(refresh, with: RefreshResult(claim: refresh.claim, answer: .withoutRefreshToken))
                 continue
             }
-            guard let token else {
-                committer.add(refresh, with: RefreshResult(claim: refresh.claim, answer: .withoutRefreshToken))
+            let token: Secret
+            let bindingKey: BindingKey?
+            do throws(CryptoError) {
+                token = try vault.open(refreshToken: refreshToken, for: refresh.claim.grant)
+                bindingKey = try vault.bindingKey(of: refreshToken)
+            } catch {
+                committer.add(refresh, with: unopened(refresh, error))
                 continue
             }
             submissions.append(submission(with: token, boundTo: bindingKey, for: refresh, committer: committer))
@@ -111,8 +109,11 @@ struct RefreshDispatcher: Sendable {
     func revoke(_ refresh: Refresh) async -> RefreshResult {
         let token: Secret?
         do throws(CryptoError) {
-            let refreshToken = try vault.openRefreshToken(of: refresh.grant)
-            token = if let refreshToken { refreshToken } else { try vault.openAccessToken(of: refresh.grant) }
+            if let refreshToken = refresh.claim.refreshToken {
+                token = try vault.open(refreshToken: refreshToken, for: refresh.claim.grant)
+            } else {
+                token = try vault.openAccessToken(of: refresh.grant)
+            }
         } catch {
             return unopened(refresh, error)
         }

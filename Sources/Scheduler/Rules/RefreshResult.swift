@@ -18,6 +18,9 @@ package final class RefreshResult: Sendable {
     let text: String?
     /// The time from the request to the end of the response, for the log and the limit of refreshes in flight.
     let latency: Duration?
+    /// `true` if the worker did not send the request, so there is nothing to store. It is a stored flag, because asking
+    /// the answer copies its tokens.
+    let isNotSent: Bool
 
     init(
         claim: RefreshClaim,
@@ -33,6 +36,7 @@ package final class RefreshResult: Sendable {
         self.status = status
         self.text = text
         self.latency = latency
+        isNotSent = if case .failed(.notSent, _) = answer { true } else { false }
     }
 
     /// The answer, with its tokens sealed for the grant.
@@ -64,11 +68,6 @@ package final class RefreshResult: Sendable {
         /// `true` if the server might have processed the request, or might still be working on it.
         var isOutcomeUnknown: Bool {
             if case .failed(let failure, _) = self { failure.isOutcomeUnknown } else { false }
-        }
-
-        /// `true` if the worker did not send the request, so there is nothing to store.
-        var isNotSent: Bool {
-            if case .failed(.notSent, _) = self { true } else { false }
         }
     }
 

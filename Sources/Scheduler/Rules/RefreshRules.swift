@@ -47,25 +47,18 @@ package struct RefreshRules: Sendable {
         // A commit whose confirmation was lost is repeated, although it might have been done.
         if let outcome = outcomeIfStored(in: context) { return context.decision(outcome) }
         let formerScope = context.grant.scope
-        var effect = applyToClient(in: &context)
+        let effect = applyToClient(in: &context)
         let heldLease = context.takeLease()
-        let isCurrent = context.isCurrent
 
         var decision: RefreshDecision
-        if isCurrent {
+        if context.isCurrent {
             decision = decideAboutGrant(in: &context, holdsLease: heldLease != nil)
+            if let heldLease { leaveAloneIfUnanswered(&decision, under: heldLease, in: context) }
         } else {
             decision = decideLate(in: &context)
         }
-        // A fault of the client is decided with the grant, so its change of the breaker comes with the decision.
-        effect.breakerChange = decision.effect.breakerChange ?? effect.breakerChange
-        decision.effect = effect
-        if case .revocation = context.result.answer { decision.endsAccount = true }
-        if isCurrent, let heldLease { leaveAloneIfUnanswered(&decision, under: heldLease, in: context) }
-        if let rotated = context.result.answer.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
-            decision.grant?.recordRotation(by: context.result.claim.number)
-        }
-        if let scope = decision.grant?.scope { decision.lostScopes = ScopeName.lost(from: formerScope, to: scope) }
+        // A function of its own, because the compiler copies a decision that is changed and returned in one.
+        addConsequences(to: &decision, effect: effect, formerScope: formerScope, in: context)
         return decision
     }
 
@@ -82,6 +75,25 @@ package struct RefreshRules: Sendable {
             at: context.now,
             instant: context.instant
         )
+    }
+
+    /// Adds what follows from any decision: the effect on the client, the end of the account, the rotation, and lost
+    /// scopes.
+    private func addConsequences(
+        to decision: inout RefreshDecision,
+        effect: ClientEffect,
+        formerScope: String,
+        in context: DecisionContext
+    ) {
+        // A fault of the client is decided with the grant, so its change of the breaker comes with the decision.
+        let breakerChange = decision.effect.breakerChange ?? effect.breakerChange
+        decision.effect = effect
+        decision.effect.breakerChange = breakerChange
+        if case .revocation = context.result.answer { decision.endsAccount = true }
+        if let rotated = context.result.answer.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
+            decision.grant?.recordRotation(by: context.result.claim.number)
+        }
+        if let scope = decision.grant?.scope { decision.lostScopes = ScopeName.lost(from: formerScope, to: scope) }
     }
 
     /// Applies an answer to the health in the context, independently of the answer's effect on the grant.

@@ -16,14 +16,16 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// Google said that the grant has ended, but the answer to an earlier request was lost, which might have brought
     /// another token.
     package static let answerLost = GrantReason(rawValue: "answer_lost")
+    // These are lists, because searching two or three codes costs less than a hash.
+
     /// The reasons of grants that an `invalid_grant` has ended.
-    static let endedByInvalidGrant: Set<GrantReason> = [.invalidGrant, .answerLost]
+    static let endedByInvalidGrant: [GrantReason] = [.invalidGrant, .answerLost]
     /// Google said `invalid_grant`, and the refusal is in doubt: another refresh must confirm it.
     package static let invalidGrantUnconfirmed = GrantReason(rawValue: "invalid_grant_unconfirmed")
     /// Google gave another code that ends or suspends a grant, and that refusal is in doubt.
     static let refusalUnconfirmed = GrantReason(rawValue: "refusal_unconfirmed")
     /// The reasons of grants whose refusal is in doubt.
-    package static let inDoubt: Set<GrantReason> = [.invalidGrantUnconfirmed, .refusalUnconfirmed]
+    package static let inDoubt: [GrantReason] = [.invalidGrantUnconfirmed, .refusalUnconfirmed]
     /// The reason of a grant while this reason for its end is in doubt.
     package var whileInDoubt: GrantReason {
         Self.endedByInvalidGrant.contains(self) ? .invalidGrantUnconfirmed : .refusalUnconfirmed
@@ -55,7 +57,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The grant ended so long ago that its tokens and account were deleted.
     package static let forgotten = GrantReason(rawValue: "forgotten")
     /// The reasons of `retrying` grants that wait for a confirmation (``Grant/awaitsConfirmation``).
-    package static let unconfirmedReasons = inDoubt.union([.clientMismatchUnconfirmed])
+    package static let unconfirmedReasons: [GrantReason] = inDoubt + [.clientMismatchUnconfirmed]
     /// No reason.
     package static let none = GrantReason(rawValue: "none")
 

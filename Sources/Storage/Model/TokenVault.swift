@@ -44,12 +44,16 @@ package struct TokenVault: Sendable {
 
     package func openRefreshToken(of grant: Grant) throws(CryptoError) -> Secret? {
         guard let token = grant.refreshToken else { return nil }
-        return try ring.open(token.sealed, for: .refreshToken(of: grant.id))
+        return try open(refreshToken: token, for: grant.id)
     }
 
-    /// Returns the key that the grant's refresh token is bound to, or `nil` if it is not bound.
-    package func bindingKey(of grant: Grant) throws(CryptoError) -> BindingKey? {
-        guard let id = grant.refreshToken?.bindingKeyID else { return nil }
+    package func open(refreshToken token: Grant.RefreshToken, for id: GrantID) throws(CryptoError) -> Secret {
+        try ring.open(token.sealed, for: .refreshToken(of: id))
+    }
+
+    /// Returns the key that a refresh token is bound to, or `nil` if it is not bound.
+    package func bindingKey(of token: Grant.RefreshToken) throws(CryptoError) -> BindingKey? {
+        guard let id = token.bindingKeyID else { return nil }
         return try ring.bindingKey(id)
     }
 

@@ -85,7 +85,7 @@ struct ResultCommitterTests {
         let fixture = ResultCommitterFixture(try store(failing: .max, with: .diskFull), time: time)
         fixture.committer.add(try read(1, verdict: .notSent(code: "withheld")))
         let finished = await fixture.nextFinished()
-        #expect(finished.storedDecision == nil && finished.result.answer.isNotSent)
+        #expect(finished.storedDecision == nil && finished.result.isNotSent)
 
         fixture.committer.add(try read(2))
         await time.sleepers(atLeast: 1)

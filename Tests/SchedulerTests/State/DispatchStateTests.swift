@@ -180,13 +180,13 @@ struct DispatchStateTests {
     }
 
     @Test("A grant that falls due during the pause after a claim does not wake the loop")
-    func wakeAfterPause() throws {
+    func wakeAfterPause() {
         var fixture = StateFixture()
         fixture.state.beginScan(at: fixture.conditions.instant)
         fixture.queue(1...1)
         #expect(fixture.firstStep().claimed == [1])
         let now = fixture.conditions.now
-        fixture.state.expect(try Sample.grant(2, dueAt: now + .milliseconds(3)), at: now)
+        fixture.expect(2, dueIn: .milliseconds(3))
         let next = fixture.state.nextIteration(after: nil, under: fixture.conditions)
         #expect(next == now + RefreshEngineState.gatheringTime)
         fixture.state.addGate(of: "calm")
@@ -209,13 +209,13 @@ struct DispatchStateTests {
     }
 
     @Test("The next iteration is due with the next scan, the wait or the first grant, whichever comes first")
-    func nextIteration() throws {
+    func nextIteration() {
         var fixture = StateFixture()
         fixture.state.beginScan(at: fixture.conditions.instant)
         let now = fixture.conditions.now
         #expect(fixture.state.nextIteration(after: nil, under: fixture.conditions) == now + .seconds(2))
         #expect(fixture.state.nextIteration(after: .seconds(1), under: fixture.conditions) == now + .seconds(1))
-        fixture.state.expect(try Sample.grant(1, dueAt: now + .milliseconds(300)), at: now)
+        fixture.expect(1, dueIn: .milliseconds(300))
         #expect(fixture.state.nextIteration(after: .seconds(1), under: fixture.conditions) == now + .milliseconds(300))
     }
 

@@ -59,13 +59,10 @@ struct ScanStateTests {
     }
 
     @Test("After a step of the clock the window is read again")
-    func clockStep() throws {
+    func clockStep() {
         var fixture = StateFixture()
         fixture.state.beginScan(at: fixture.conditions.instant)
-        fixture.state.expect(
-            try Sample.grant(1, dueAt: fixture.conditions.now + .seconds(2)),
-            at: fixture.conditions.now
-        )
+        fixture.expect(1, dueIn: .seconds(2))
         fixture.state.clockRepaired(at: fixture.conditions.instant)
         #expect(fixture.state.window.count == 0 && fixture.state.isScanDue(at: fixture.conditions.instant))
     }

@@ -49,6 +49,12 @@ struct StateFixture {
         state.pageArrived(page, of: client, after: nil, under: conditions)
     }
 
+    /// Lets the state expect a grant that falls due after a span.
+    mutating func expect(_ number: Int64, dueIn span: Duration) {
+        let id = GrantID(rawValue: number)
+        state.expect(id, of: "client", dueAt: conditions.now + span, at: conditions.now)
+    }
+
     /// Returns the next step of a new round.
     mutating func firstStep() -> RefreshEngineState.DispatchStep {
         var round = state.beginRound()
