@@ -8,10 +8,12 @@ extension RefreshEngineState {
     /// The time between claims of a client while the grants that can go are few: a claim of one costs as much as a
     /// claim of many.
     ///
-    /// A grant that falls due alone goes at once. Under load they go a hundred at a time, at most this much late.
-    /// Claims of ten to twenty cost 1.8 times as much for each refresh. Claims of more than a hundred are not cheaper,
-    /// and hold the writer longer. No grant is claimed before its due time: that would be a second way to be due.
-    static let gatheringTime: Duration = .milliseconds(25)
+    /// A grant goes at once if its client's last claim is longer ago. Others wait for a common claim, at most this long.
+    /// A third of this time costs 2.3 times as much processor time at 50 refreshes a second, and 1.3 times at 1,600.
+    /// It is shorter than the pacer's burst, so the pace loses no request. Claims of more than a hundred are not
+    /// cheaper, and hold the writer longer. No grant is claimed before its due time: that would be a second way to be
+    /// due.
+    static let gatheringTime: Duration = .milliseconds(75)
     private static let pauseWhileCommitsFail: Duration = .seconds(1)
 
     /// One visit to each client.
