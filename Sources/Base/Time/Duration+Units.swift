@@ -1,8 +1,8 @@
 extension Duration {
-    /// The span in milliseconds, rounded toward zero, limited to about 290 years so that adding it cannot overflow.
+    /// The span in milliseconds, rounded toward zero, limited to about 285 years so that adding it cannot overflow.
     package var wholeMilliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds.clamped(to: -9_000_000_000...9_000_000_000) * 1000 + attoseconds / 1_000_000_000_000_000
+        // One division. Through `components` it takes three times as many instructions.
+        Int64((attoseconds / 1_000_000_000_000_000).clamped(to: -9_000_000_000_000...9_000_000_000_000))
     }
 
     /// The span in seconds, for ratios and for output.
