@@ -31,6 +31,31 @@ struct JSONLineTests {
         #expect(line.text == expected)
     }
 
+    @Test(
+        "writes an id as sixteen digits",
+        arguments: [(0, "0000000000000000"), (0x1f, "000000000000001f"), (.max, "ffffffffffffffff")]
+    )
+    func hexadecimal(value: UInt64, digits: String) {
+        var line = JSONLine()
+        line.hexadecimal("id", value)
+        #expect(line.text == "{\"id\":\"\(digits)\"}")
+    }
+
+    @Test("can be used again without its last fields")
+    func removal() {
+        var line = JSONLine()
+        let empty = line.length
+        line.field("a", 1)
+        let first = line.length
+        line.field("b", "\n")
+        line.removeFields(after: first)
+        line.field("c", 3)
+        #expect(line.text == #"{"a":1,"c":3}"#)
+        line.removeFields(after: empty)
+        line.field("d", 4)
+        #expect(line.text == #"{"d":4}"#)
+    }
+
     @Test("without fields is an empty object")
     func empty() {
         #expect(JSONLine().text == "{}")
@@ -42,6 +67,7 @@ struct JSONLineTests {
             ("\"\\", #"\"\\"#), ("\n\r\t", #"\n\r\t"#), ("\u{0}\u{1b}\u{7f}", #"\u0000\u001b\u007f"#),
             ("\u{85}\u{9b}", #"\u0085\u009b"#), ("\u{2028}\u{2029}", #"\u2028\u2029"#),
             ("\u{202e}\u{2066}", #"\u202e\u2066"#), ("/é😀\u{a0}", "/é😀\u{a0}"),
+            ("plain\u{1b}plain", #"plain\u001bplain"#), ("plain\"", #"plain\""#),
         ]
     )
     func escapes(value: String, expected: String) {

@@ -3,6 +3,7 @@ import Testing
 
 @testable import Base
 @testable import Scheduler
+@testable import Storage
 @testable import Telemetry
 
 @Suite("A sample of the lines of plain successes")
@@ -23,7 +24,7 @@ struct LogSampleTests {
     }
 
     private static let plain = RefreshEvent(
-        grant: "00000000000000ab",
+        grant: GrantID(rawValue: 0xab),
         counted: CountedRefresh(outcome: .refreshed, lateness: .zero, latency: .milliseconds(1)),
         verdict: "granted",
         reason: "",

@@ -67,7 +67,7 @@ struct MetricsLogTests {
     func longest(character: String) {
         var event = MetricsSamples.full
         let long = String(repeating: character, count: 10_000)
-        (event.grant, event.verdict, event.reason, event.answer) = (long, long, long, long)
+        (event.verdict, event.reason, event.answer) = (long, long, long)
         log.record(event)
         #expect(sink.lines.count == 1)
         #expect(sink.lines.allSatisfy { $0.bytes.count < 4_096 })

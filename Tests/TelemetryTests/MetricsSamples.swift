@@ -16,7 +16,7 @@ enum MetricsSamples {
     private static let work = ConnectionID("work") ?? .default
 
     static let full = RefreshEvent(
-        grant: "00000000000000ab",
+        grant: GrantID(rawValue: 0xab),
         connection: work,
         counted: CountedRefresh(outcome: .retrying, lateness: .milliseconds(1_200), latency: .milliseconds(80)),
         verdict: "server_error",
@@ -31,7 +31,7 @@ enum MetricsSamples {
     )
 
     static let short = RefreshEvent(
-        grant: "00000000000000ab",
+        grant: GrantID(rawValue: 0xab),
         counted: CountedRefresh(outcome: .lostLease, lateness: .milliseconds(-5), latency: nil),
         verdict: "",
         reason: "",

@@ -5,6 +5,7 @@ import Testing
 
 @testable import RefreshWorker
 @testable import Scheduler
+@testable import Storage
 @testable import Telemetry
 
 @Suite(
@@ -80,10 +81,10 @@ struct RecipeTests {
             sink.write(event.line(at: start + .seconds(seconds), worker: "w"))
         }
         var good = MetricsSamples.full
-        (good.grant, good.counted.outcome, good.reason, good.answer) = ("00000000000000cd", .refreshed, "", nil)
+        (good.grant, good.counted.outcome, good.reason, good.answer) = (GrantID(rawValue: 0xcd), .refreshed, "", nil)
         record(0, .started(mode: "daemon"))
         var old = MetricsSamples.full
-        (old.grant, old.reason, old.counted.latency) = ("00000000000000ef", "long_ago", nil)
+        (old.grant, old.reason, old.counted.latency) = (GrantID(rawValue: 0xef), "long_ago", nil)
         record(-7_200, old.event)
         for number in 1...100 {
             good.counted.latency = .milliseconds(number)

@@ -10,20 +10,18 @@ package struct JSONLine: Sendable {
     private var isFirst = true
 
     package init() {
-        self.init(capacity: Self.usualCapacity)
+        output = []
+        output.reserveCapacity(Self.usualCapacity)
         output.append(UInt8(ascii: "{"))
     }
 
-    /// Begins a line with the fields of another one.
-    package init(continuing line: JSONLine) {
-        self.init(capacity: Self.usualCapacity)
-        output.append(contentsOf: line.output)
-        isFirst = line.isFirst
-    }
+    /// The length so far in bytes, without the closing brace.
+    package var length: Int { output.count }
 
-    private init(capacity: Int) {
-        output = []
-        output.reserveCapacity(capacity)
+    /// Removes the fields after this length, which ``length`` had between two fields.
+    package mutating func removeFields(after length: Int) {
+        output.removeLast(output.count - length)
+        isFirst = length == 1  // only the opening brace
     }
 
     /// The complete object, without a line break at its end.
@@ -72,6 +70,14 @@ package struct JSONLine: Sendable {
     package mutating func field(_ key: String, _ value: Bool) {
         open(key)
         output.append(contentsOf: (value ? "true" : "false").utf8)
+    }
+
+    /// Writes sixteen hexadecimal digits, as a string.
+    package mutating func hexadecimal(_ key: String, _ value: UInt64) {
+        open(key)
+        output.append(UInt8(ascii: "\""))
+        output.append(hexadecimal: value, digits: 16)
+        output.append(UInt8(ascii: "\""))
     }
 
     /// Writes a duration in whole milliseconds.

@@ -1,18 +1,29 @@
 extension [UInt8] {
     /// Appends a quoted JSON string (RFC 8259, section 7).
     package mutating func append(jsonString value: String) {
-        append(UInt8(ascii: "\""))
+        if !append(plainJSONString: value) { append(escapedJSONString: value) }
+    }
+
+    /// Appends the string and returns `true` if it needs no escapes, as nearly all. Otherwise it appends nothing.
+    ///
+    /// One loop costs less than a check and a copy, because most strings are short.
+    private mutating func append(plainJSONString value: String) -> Bool {
         let bytes = value.utf8Span.span
-        var index = 0
-        // Nearly all strings end here. This loop costs less than a check and a copy, because most are short.
-        while index < bytes.count, bytes[index].isPlainInJSON {
-            append(bytes[index])
-            index += 1
+        let length = count
+        append(addingCapacity: bytes.count + 2) { output in
+            output.append(UInt8(ascii: "\""))
+            for index in bytes.indices {
+                guard bytes[index].isPlainInJSON else { return output.removeAll() }
+                output.append(bytes[index])
+            }
+            output.append(UInt8(ascii: "\""))
         }
-        if index < bytes.count {
-            removeLast(index)
-            for scalar in value.unicodeScalars { append(jsonScalar: scalar) }
-        }
+        return count > length
+    }
+
+    private mutating func append(escapedJSONString value: String) {
+        append(UInt8(ascii: "\""))
+        for scalar in value.unicodeScalars { append(jsonScalar: scalar) }
         append(UInt8(ascii: "\""))
     }
 

@@ -1,10 +1,13 @@
 /// Bytes as pairs of hexadecimal digits.
 package enum Hexadecimal {
-    private static let digits = Array("0123456789abcdef".utf8)
-
     /// Returns two lower-case digits for each byte.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
-        String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }, as: UTF8.self)
+    }
+
+    /// Returns the lower-case digit of a value below 16.
+    fileprivate static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + (value - 10)
     }
 
     /// Decodes the text, and returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
@@ -19,6 +22,7 @@ package enum Hexadecimal {
     }
 
     /// Returns the value of one digit in either case, or `nil` for any other byte.
+    @inlinable
     package static func value(of digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
@@ -28,7 +32,19 @@ package enum Hexadecimal {
         }
     }
 
+    @inlinable
     package static func value(ofLowerCase digit: UInt8) -> UInt8? {
         (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit) ? nil : value(of: digit)
+    }
+}
+
+extension [UInt8] {
+    /// Appends the lowest digits of a number, in lower case.
+    package mutating func append(hexadecimal value: UInt64, digits: Int) {
+        append(addingCapacity: digits) { output in
+            for place in (0..<digits).reversed() {
+                output.append(Hexadecimal.digit(UInt8(truncatingIfNeeded: value >> (4 * place)) & 15))
+            }
+        }
     }
 }

@@ -28,10 +28,7 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     /// Appends the bytes of ``description``.
     func appendDigits(to text: inout [UInt8]) {
-        for shift in stride(from: 28, through: 0, by: -4) {
-            let digit = UInt8(truncatingIfNeeded: number >> shift) & 0xf
-            text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
-        }
+        text.append(hexadecimal: UInt64(number), digits: Self.length)
     }
 }
 

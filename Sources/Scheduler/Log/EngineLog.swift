@@ -72,7 +72,7 @@ package final class EngineLog: Sendable {
             diagnostics.debug(
                 "refresh",
                 [
-                    "grant": events[index].grant, "outcome": events[index].counted.outcome.rawValue,
+                    "grant": events[index].grant.description, "outcome": events[index].counted.outcome.rawValue,
                     "verdict": events[index].verdict, "reason": events[index].reason,
                 ]
             )

@@ -8,7 +8,7 @@ struct RefreshEvent: Sendable {
     /// The maximum length of Google's text, in bytes.
     static let maximumAnswer = 256
 
-    var grant: String
+    var grant: GrantID
     var connection = ConnectionID.default
     var counted: CountedRefresh
     var verdict: String
@@ -33,7 +33,7 @@ struct RefreshEvent: Sendable {
     }
 
     func write(into line: inout MetricsLine) {
-        line.text("grant", grant, "the grant")
+        line.id("grant", UInt64(bitPattern: grant.rawValue), "the grant")
         line.text(
             "outcome",
             counted.outcome.rawValue,
@@ -81,7 +81,7 @@ extension RefreshEvent {
     init(of refresh: Refresh, result: RefreshResult, stored: StoredDecision, at now: Timestamp) {
         let reason = stored.decision.grant?.reason ?? .none
         self.init(
-            grant: refresh.grant.id.description,
+            grant: refresh.grant.id,
             connection: refresh.grant.connection,
             counted: CountedRefresh(
                 outcome: stored.decision.outcome,

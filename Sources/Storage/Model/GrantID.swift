@@ -52,9 +52,6 @@ package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible 
 
     /// Appends the bytes of ``description``.
     func appendDigits(to text: inout [UInt8]) {
-        for shift in stride(from: 60, through: 0, by: -4) {
-            let digit = UInt8(truncatingIfNeeded: rawValue >> shift) & 0xf
-            text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
-        }
+        text.append(hexadecimal: UInt64(bitPattern: rawValue), digits: 16)
     }
 }

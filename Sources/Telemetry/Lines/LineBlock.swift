@@ -6,6 +6,15 @@ struct LineBlock {
     private(set) var ends: [Int] = []
     private(set) var arrivals: [BootInstant] = []
 
+    init() {}
+
+    /// Makes an empty block with room for as many lines as another one has, because they often come as fast again.
+    init(asLargeAs block: LineBlock) {
+        bytes.reserveCapacity(block.bytes.count)
+        ends.reserveCapacity(block.count)
+        arrivals.reserveCapacity(block.count)
+    }
+
     var count: Int { ends.count }
 
     mutating func append(_ line: JSONLine, at now: BootInstant) {

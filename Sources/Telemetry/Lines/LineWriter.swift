@@ -33,7 +33,7 @@ package final class LineWriter: LineSink {
 
         mutating func takeLines() -> LineBlock {
             if writingSince == nil { writingSince = lines.arrivals.first }
-            defer { lines = LineBlock() }
+            defer { lines = LineBlock(asLargeAs: lines) }
             return lines
         }
 

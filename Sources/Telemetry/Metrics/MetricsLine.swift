@@ -33,6 +33,12 @@ package struct MetricsLine {
         if let value { json.text(name, value, limit: maximum) }
     }
 
+    /// Writes an id of 64 bits, as sixteen hexadecimal digits.
+    package mutating func id(_ name: String, _ value: UInt64, _ meaning: @autoclosure () -> String) {
+        note(name, "string", meaning)
+        json.hexadecimal(name, value)
+    }
+
     package mutating func number(_ name: String, _ value: Int, _ meaning: @autoclosure () -> String) {
         note(name, "integer", meaning)
         json.field(name, value)

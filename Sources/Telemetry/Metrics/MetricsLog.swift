@@ -27,11 +27,13 @@ package struct MetricsLog: Sendable {
     ///
     /// `write` gets the index of an event, because an event with its texts is costly to copy.
     package func record(_ name: String, count: Int, _ write: (Int, inout MetricsLine) -> Void) {
-        let beginning = MetricsLine(event: name, at: time.now, worker: worker)
+        guard let sink else { return }
+        var line = MetricsLine(event: name, at: time.now, worker: worker)
+        let commonLength = line.json.length
         for index in 0..<count {
-            var line = MetricsLine(json: JSONLine(continuing: beginning.json))
             write(index, &line)
-            sink?.write(line.json)
+            sink.write(line.json)
+            line.json.removeFields(after: commonLength)
         }
     }
 
