@@ -102,7 +102,7 @@ package struct KeyRing: Sendable {
                 try CipherContext.seal(message, key: key, into: &buffer, at: start)
             }
         }
-        return try SealedSecret(bytes: bytes)
+        return SealedSecret(bytes: bytes, sealedBy: key.id)
     }
 
     /// Opens a sealed value.

@@ -16,12 +16,8 @@ package struct SealContext: Hashable, Sendable {
     }
 
     package init(owner: Int64, column: String) {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(8)
-        for shift in stride(from: 56 as Int64, through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: owner >> shift))
-        }
-        self.init(owner: bytes, column: column)
+        // Big end first (docs/operate.md).
+        self.init(owner: unsafe withUnsafeBytes(of: owner.bigEndian) { unsafe Array($0) }, column: column)
     }
 
     /// The HKDF purpose from which the key of this row and column is derived.

@@ -29,6 +29,11 @@ package struct SealedSecret: Hashable, Sendable {
             bytes[0] == Self.version, bytes[1] == UInt8(KeyID.length),
             let keyID = KeyID(ascii: bytes[2..<Self.headerLength])
         else { throw .notSealed }
+        self.init(bytes: bytes, sealedBy: keyID)
+    }
+
+    /// Takes bytes that are known to have the form.
+    init(bytes: [UInt8], sealedBy keyID: KeyID) {
         self.bytes = bytes
         self.keyID = keyID
     }

@@ -9,6 +9,10 @@ package struct ErasedBytes: ~Copyable, @unchecked Sendable {
     private var buffer: UnsafeMutableRawBufferPointer
     package private(set) var count = 0
 
+    /// Enough for the head of most responses. For blocks of a kilobyte and more glibc searches longest
+    /// (https://sourceware.org/glibc/wiki/MallocInternals).
+    private static let smallestGrowth = 512
+
     package init(capacity: Int = 0) {
         unsafe buffer = unsafe Self.allocate(capacity)
     }
@@ -67,11 +71,14 @@ package struct ErasedBytes: ~Copyable, @unchecked Sendable {
     @unsafe
     package var address: UnsafeRawPointer? { unsafe UnsafeRawPointer(buffer.baseAddress) }
 
-    /// Grows by moving to a larger buffer, and wipes the smaller one.
     private mutating func reserve(_ more: Int) {
         let needed = count + more
-        guard unsafe needed > buffer.count else { return }
-        let larger = unsafe Self.allocate(max(needed, buffer.count * 2, 1024))
+        if unsafe needed > buffer.count { grow(toHold: needed) }
+    }
+
+    /// Moves to a larger buffer, and wipes the smaller one.
+    private mutating func grow(toHold needed: Int) {
+        let larger = unsafe Self.allocate(max(needed, buffer.count * 2, Self.smallestGrowth))
         unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         unsafe Self.release(buffer)
         unsafe buffer = unsafe larger

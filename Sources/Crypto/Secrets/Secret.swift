@@ -20,12 +20,9 @@ package struct Secret: Sendable {
     }
 
     package init(copying span: RawSpan) {
-        self.init(capacity: span.byteCount) { buffer in
-            unsafe buffer.withUnsafeMutableBytes { target in
-                unsafe span.withUnsafeBytes { source in unsafe target.copyMemory(from: source) }
-            }
-            return buffer.byteCount
-        }
+        var bytes = ErasedBytes(capacity: span.byteCount)
+        bytes.append(span)
+        storage = SecretStorage(bytes)
     }
 
     init(concatenating parts: [Secret]) {
