@@ -54,10 +54,10 @@ final class HTTP2Fields: @unchecked Sendable {
         bodyLength: Int?,
         _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
     ) -> Result {
-        var digits: [UInt8] = []
-        if let bodyLength { digits = Array(String(bodyLength).utf8) }
+        var digits = ""
+        if let bodyLength { digits = String(bodyLength) }
         return unsafe Self.lengthName.withUnsafeBufferPointer { name in
-            unsafe digits.withUnsafeBufferPointer { digits in
+            digits.withUTF8 { digits in
                 let capacity = unsafe fields.count + others.fields.count + 1
                 return unsafe withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: capacity) { all in
                     var count = unsafe all.initialize(fromContentsOf: fields)

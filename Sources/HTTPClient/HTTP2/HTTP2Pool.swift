@@ -3,6 +3,8 @@ internal import Base
 /// The connections to one host and port, and the requests that wait for a stream on one.
 final class HTTP2Pool {
     let endpoint: Endpoint
+    /// The endpoint's, which is made anew each time that it is read there.
+    let authority: String
     var connections: [HTTP2Connection] = []
     private var waiting: [HTTPTransfer] = []
     private var waitingStart = 0
@@ -18,6 +20,7 @@ final class HTTP2Pool {
 
     init(to endpoint: Endpoint) {
         self.endpoint = endpoint
+        authority = endpoint.authority
     }
 
     func enqueue(_ transfer: HTTPTransfer) {

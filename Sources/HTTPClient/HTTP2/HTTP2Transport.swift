@@ -14,7 +14,8 @@ final class HTTP2Transport {
     private let input = InputBuffer()
     private let mayUseTLSProxy = HTTP2Transport.environmentNamesTLSProxy()
 
-    private var pools: [String: HTTP2Pool] = [:]
+    /// One for each server. They are few, so looking through them costs less than the hash of a name.
+    private var pools: [HTTP2Pool] = []
     private var ended: [HTTPTransfer] = []
     private var transfersForHTTP1: [HTTPTransfer] = []
     /// The connections whose sockets the loop waits for, in the order of the wait.
@@ -31,8 +32,8 @@ final class HTTP2Transport {
     ///
     /// Every request must have ended.
     func close() {
-        for pool in pools.values { for connection in pool.connections { multi.remove(connection.tls) } }
-        pools = [:]
+        for pool in pools { for connection in pool.connections { multi.remove(connection.tls) } }
+        pools = []
         watched = []
     }
 }
@@ -55,9 +56,9 @@ extension HTTP2Transport {
     }
 
     private func pool(for pattern: RequestPattern) -> HTTP2Pool {
-        if let pool = pools[pattern.authority] { return pool }
+        if let pool = pools.first(where: { $0.authority == pattern.authority }) { return pool }
         let pool = HTTP2Pool(to: pattern.endpoint)
-        pools[pattern.authority] = pool
+        pools.append(pool)
         return pool
     }
 
@@ -87,7 +88,7 @@ extension HTTP2Transport {
     /// Reads from the connections that are ready, or for the last time before requests end, all that has arrived.
     func receive(isLast: Bool) {
         let now = time.sinceBoot
-        for pool in pools.values {
+        for pool in pools {
             for connection in pool.connections where connection.state != .connecting {
                 guard isLast || connection.isReady || connection.hasMoreInput else { continue }
                 connection.isReady = false
@@ -100,7 +101,7 @@ extension HTTP2Transport {
     /// Begins waiting requests, opens the connections that they need, and sends.
     func send() {
         let now = time.sinceBoot
-        for pool in pools.values {
+        for pool in pools {
             for connection in pool.connections {
                 connection.checkLife(at: now)
                 beginWaiting(of: pool, on: connection, at: now)
@@ -187,7 +188,7 @@ extension HTTP2Transport {
     /// Takes the result of a connection that libcurl has made, or could not make.
     func endConnecting(_ tls: TLSConnection, code: UInt32) {
         let now = time.sinceBoot
-        for pool in pools.values {
+        for pool in pools {
             guard let connection = pool.connections.first(where: { $0.tls === tls }) else { continue }
             do throws(HTTPError) {
                 guard tls.isHTTP2 != false else { return fallBack(pool, from: connection, at: now) }
@@ -230,14 +231,14 @@ extension HTTP2Transport {
 extension HTTP2Transport {
     /// `true` if the loop must not wait: input is left, or a request can begin.
     var hasMoreWork: Bool {
-        pools.values.contains { pool in
+        pools.contains { pool in
             pool.connections.contains { $0.hasMoreInput || pool.waitingCount > 0 && $0.freeStreams > 0 }
         }
     }
 
     func sockets() -> [curl_waitfd] {
         watched.removeAll(keepingCapacity: true)
-        for pool in pools.values {
+        for pool in pools {
             for connection in pool.connections where connection.state != .connecting { watched.append(connection) }
         }
         return watched.map { connection in

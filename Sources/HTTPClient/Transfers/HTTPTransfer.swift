@@ -236,12 +236,7 @@ extension HTTPTransfer {
     ///
     /// Returns `false` if it is too long.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let remaining = maximumBodyBytes - body.count
-        guard bytes.count > remaining else {
-            unsafe body.append(bytes)
-            return true
-        }
-        unsafe body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(remaining)))
+        guard unsafe !body.appendBody(bytes, limit: maximumBodyBytes) else { return true }
         abort(.bodyTooLarge, "the response's body is longer than \(maximumBodyBytes) bytes")
         return false
     }

@@ -26,6 +26,13 @@ extension ErasedBytes {
         return true
     }
 
+    /// Appends as much as fits, because that part can hold a whole token.
+    mutating func appendBody(_ bytes: UnsafeRawBufferPointer, limit: Int) -> Bool {
+        let kept = min(bytes.count, limit - count)
+        unsafe append(UnsafeRawBufferPointer(rebasing: bytes[..<kept]))
+        return kept == bytes.count
+    }
+
     private mutating func endLine(_ bytes: UnsafeRawBufferPointer) {
         unsafe append(bytes)
         append(UInt8(ascii: "\r"))
