@@ -22,6 +22,8 @@ struct ClientGate: Sendable {
         let at: BootInstant
         /// The round over the clients in which it was made.
         let round: UInt64
+        /// `true` if it had as many grants as a claim can have: those that it had no room for do not wait again.
+        let isFull: Bool
     }
 
     init(maxRate: Double, workerCount: Int, health: ClientHealth) {
@@ -56,16 +58,23 @@ struct ClientGate: Sendable {
     }
 
     /// Removes and returns the first grants of the queue, for a claim.
-    mutating func take(atMost count: Int, at instant: BootInstant, inRound round: UInt64) -> [GrantID] {
+    mutating func take(
+        atMost count: Int,
+        at instant: BootInstant,
+        inRound round: UInt64,
+        fullClaim: Int
+    ) -> [GrantID] {
         let taken = Array(queue.prefix(count))
         queue.removeFirst(taken.count)
-        lastClaim = LastClaim(at: instant, round: round)
+        lastClaim = LastClaim(at: instant, round: round, isFull: taken.count >= fullClaim)
         return taken
     }
 
-    /// Returns the rest of the pause after the last claim.
+    mutating func forgetLastClaim() { lastClaim = nil }
+
+    /// Returns the rest of the pause after the last claim, which is over at once if that was full.
     func pause(_ span: Duration, at instant: BootInstant) -> Duration {
-        guard let lastClaim else { return .zero }
+        guard let lastClaim, !lastClaim.isFull else { return .zero }
         return max(.zero, lastClaim.at + span - instant)
     }
 }

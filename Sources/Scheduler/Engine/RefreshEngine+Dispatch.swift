@@ -9,8 +9,12 @@ extension RefreshEngine {
         while true {
             switch state.nextStep(of: &round, under: conditions) {
             case .claim(let ids, let client, let takenAt):
-                let unsent = await claim(state.reserve(ids, dueBy: time.now).request).unsent
+                let request = state.reserve(ids, dueBy: time.now).request
+                // Without those that a caller refreshes already.
+                let joined = ids.count - request.ids.count
+                let unsent = await claim(request).unsent + joined
                 state.refund(unsent, of: client, takenAt: takenAt)
+                if unsent == ids.count { state.claimWasEmpty(of: client) }
             case .askForProbe(let client): await probe(client)
             case .end(let wait): return wait
             }

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Base
 @testable import GoogleOAuth
+@testable import Scheduler
 
 /// Failures of one client do not affect another.
 @Suite(.timeLimit(.minutes(10)))
@@ -37,6 +38,29 @@ struct FairnessTests {
         try await fixture.add(21...22, of: "b", overdueSince: .seconds(600))
         for _ in 0..<4 { await fixture.runLoopIteration() }
         #expect(sent.withLock { $0 }.contains("b"), "the other client was never served: \(sent.withLock { $0 })")
+    }
+
+    @Test("a client's backlog and a store that takes 12 ms for a claim hold up neither the loop nor another client")
+    func slowClaims() async throws {
+        let fixture = try EngineFixture()
+        try await fixture.add(0..<2_000)
+        try await fixture.add(5_000..<5_001, of: "other", dueIn: .milliseconds(200))
+        let (time, start) = (fixture.time, fixture.time.sinceBoot)
+        fixture.store.beforeClaim { _ in time.advance(by: .milliseconds(12)) }
+        let engine = fixture.engine(scanInterval: .seconds(2))
+        var longest = Duration.zero
+        while time.sinceBoot - start < .seconds(3) {
+            let begin = time.sinceBoot
+            let next = await engine.runLoopIteration()
+            longest = max(longest, time.sinceBoot - begin)
+            await engine.waitUntilIdle()
+            time.advance(by: max(.milliseconds(1), min(next - time.now, .milliseconds(50))))
+        }
+        #expect(longest <= .milliseconds(24), "one claim for each client")
+        let sentAt = try #require(fixture.google.account(5_000).requestTimes.first)
+        #expect(sentAt - start <= .milliseconds(200) + RefreshEngineState.gatheringTime + .milliseconds(24))
+        #expect(fixture.google.calls >= 500, "the pace is used: 200 a second")
+        #expect(fixture.store.claims <= 3_000 / 75 + 20, "small claims wait for more grants")
     }
 
     @Test("a long backlog goes out in the order in which it fell due")

@@ -173,7 +173,7 @@ struct TwoWorkersTests {
             fixture.time.advance(by: .seconds(25))
             let next = fixture.engine("next", scanInterval: .seconds(2))
             await next.daemonBegins(waitingSince: fixture.time.sinceBoot)
-            await fixture.run(next, for: .seconds(tooEarly - 25), grain: .seconds(1))
+            await fixture.run(next, for: .seconds(tooEarly - 25))
             #expect(fixture.google.calls == 25, "free grants are claimed at once")
             await fixture.run(next, for: .seconds(lease - tooEarly), grain: .seconds(1))
             #expect(fixture.google.calls == 45)

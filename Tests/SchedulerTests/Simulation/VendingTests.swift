@@ -42,6 +42,31 @@ struct VendingTests {
         #expect(fixture.google.calls == 1)
     }
 
+    @Test("A queued grant that a caller refreshes in the meantime costs the pace one request and not two")
+    func joinsBeforeClaim() async throws {
+        let fixture = try EngineFixture()
+        try await fixture.add(0..<1)
+        let engine = fixture.engine(maxRate: 20)
+        _ = await engine.runUntilQuiet()
+        try await fixture.add(1..<2, dueIn: .milliseconds(10))
+        await engine.storeChanged()
+        _ = await engine.runUntilQuiet()
+        fixture.time.advance(by: .milliseconds(20))
+        _ = await engine.runUntilQuiet()
+        #expect(fixture.google.calls == 1, "it waits for a common claim")
+
+        fixture.google.answer { _ in .hold }
+        async let token = engine.freshToken(of: "user 1", minimumLife: .zero)
+        await fixture.google.waitUntilHolding(1)
+        let before = await engine.availableRequests
+        fixture.time.advance(by: RefreshEngineState.gatheringTime)
+        _ = await engine.runLoopIteration()
+        #expect(await engine.availableRequests == before + 1, "75 ms give one request")
+        fixture.google.release()
+        _ = try await token
+        #expect(fixture.google.calls == 2)
+    }
+
     @Test("A stored token with enough life left is served without a call")
     func stored() async throws {
         let fixture = try EngineFixture()
@@ -245,5 +270,12 @@ struct VendingTests {
         #expect(try await engine.revokeNow(grantOf: "user 0"), "a revocation that was done before counts as done")
         #expect(try await fixture.grant(0).refreshToken == nil)
         #expect(fixture.google.revoked.count == 2)
+    }
+}
+
+extension RefreshEngine {
+    fileprivate var availableRequests: Int {
+        let instant = state.sharedInstant(at: time.sinceBoot)
+        return state.gates[EngineFixture.clientID]?.pacer.available(at: instant) ?? 0
     }
 }

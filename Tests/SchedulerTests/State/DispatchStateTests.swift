@@ -8,13 +8,13 @@ import Testing
 @Suite("The dispatch of queued grants")
 struct DispatchStateTests {
     @Test("Queued grants are claimed in batches, in the order of their due times")
-    func batches() throws {
+    func batches() {
         var fixture = StateFixture(maxRate: 2_000)
-        fixture.queue(1...150)
-        var round = fixture.state.beginRound()
-        #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).claimed == Array(1...100))
-        #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).claimed == Array(101...150))
-        #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).isEnd)
+        fixture.queue(1...250)
+        #expect(fixture.firstStep().claimed == Array(1...100))
+        #expect(fixture.firstStep().claimed == Array(101...200))
+        #expect(fixture.firstStep().claimed == Array(201...250), "the rest does not wait again after a full claim")
+        #expect(fixture.firstStep().isEnd)
     }
 
     @Test("No more grants are claimed than may be in flight")
@@ -69,7 +69,36 @@ struct DispatchStateTests {
         var round = fixture.state.beginRound()
         fixture.pass(.milliseconds(100))
         #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).claimed?.count == 5)
-        #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).wait == .milliseconds(20))
+        #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).wait == .zero, "the next round decides")
+    }
+
+    @Test("A round has one claim for each client, so that nothing else waits for a long queue and a slow store")
+    func oneClaimEach() {
+        var fixture = StateFixture(maxRate: 200)
+        fixture.queue(1...1_000, of: "long")
+        fixture.queue(2_001...2_010, of: "short")
+        var round = fixture.state.beginRound()
+        var clients: [String] = []
+        var step = fixture.state.nextStep(of: &round, under: fixture.conditions)
+        while let client = step.client, clients.count < 10 {
+            clients.append(client)
+            // As long as the pace needs for the next request.
+            fixture.pass(.milliseconds(5))
+            step = fixture.state.nextStep(of: &round, under: fixture.conditions)
+        }
+        #expect(clients.sorted() == ["long", "short"])
+        #expect(step.wait == .zero, "the next round goes on with the queue")
+    }
+
+    @Test("A claim that sends nothing leaves the client its turn")
+    func emptyClaim() {
+        var fixture = StateFixture()
+        fixture.queue(1...200)
+        var round = fixture.state.beginRound()
+        let first = fixture.state.nextStep(of: &round, under: fixture.conditions).claimed?.count ?? 0
+        fixture.state.refund(first, of: "client", takenAt: fixture.conditions.instant)
+        fixture.state.claimWasEmpty(of: "client")
+        #expect(first > 0 && fixture.state.nextStep(of: &round, under: fixture.conditions).claimed?.count == first)
     }
 
     @Test("A store that takes 400 ms for a claim or a commit costs no request that the pace gives")

@@ -105,10 +105,14 @@ struct EngineFixture {
     // MARK: Grants
 
     /// Imports accounts: each has a refresh token and is due after `span`.
-    func add(_ accounts: Range<Int>, dueIn span: Duration = .zero) async throws {
+    func add(
+        _ accounts: Range<Int>,
+        of client: String = EngineFixture.clientID,
+        dueIn span: Duration = .zero
+    ) async throws {
         for account in accounts {
             let id = GrantID.random(from: random)
-            let incoming = IncomingTokens(clientID: Self.clientID, refreshToken: try refreshToken(account, for: id))
+            let incoming = IncomingTokens(clientID: client, refreshToken: try refreshToken(account, for: id))
             let (grant, events) = Grant.connected(
                 id: id,
                 userID: "user \(account)",
