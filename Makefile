@@ -19,7 +19,7 @@ SOURCES := $(shell find -L Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build pages test sanitize sanitized sanitized-tests rest fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package check-documentation release release-check release-programs tested install \
+.PHONY: run build pages test sanitize sanitized tests-and-packages programs-and-benchmarks fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package check-documentation release release-check release-programs tested install \
 	uninstall deb clean bench bench-check fleet help toolchain packages FORCE
 
 help: ## list the targets
@@ -81,7 +81,7 @@ openapi: tested ## compare the running worker with docs/openapi.yaml (about two 
 bench: toolchain packages ## measure everything and write Benchmarks/RESULTS.md (about an hour; needs a quiet machine)
 	@Benchmarks/run
 
-bench-check: toolchain packages ## check that the benchmarks run and give correct results (about two minutes)
+bench-check: toolchain packages ## check that the benchmarks run and give correct results (about five minutes)
 	@Benchmarks/run --short
 
 fleet: toolchain packages ## simulate the schedule of up to 100 million grants, and print the table of docs/scaling.md (two minutes)
@@ -89,27 +89,27 @@ fleet: toolchain packages ## simulate the schedule of up to 100 million grants, 
 
 CHECK = $(MAKE) --no-print-directory SEED=1 RELEASE=1
 check: toolchain packages ## run everything that a change must pass
-	@scripts/ensure-python-tools
 	@$(CHECK) --jobs=2 lint release-programs
-# The scenarios mostly wait. Beside them the tests are built, at the lowest priority, and openapi runs.
+# The scenarios mostly wait. Beside them the tests are built, at the lowest priority, and openapi runs. Beside
+# release-programs their build would take more time than it saves: the compiler would then take three times as long.
 	@NEXT_WORKER=none $(CHECK) --jobs=3 scenarios openapi sanitized
-# The sanitized tests and the rest each leave one of two processors idle for half of the time, so they run side by side.
-	@$(CHECK) --jobs=2 sanitized-tests rest
+# Each of the two leaves one of two processors idle for half of the time, so they run side by side.
+	@$(CHECK) --jobs=2 tests-and-packages programs-and-benchmarks
 
 sanitized: toolchain packages
 	@mkdir -p .build
 	@nice -n 19 scripts/build-sanitized >.build/sanitized.log || { cat .build/sanitized.log; exit 1; }
 
-sanitized-tests: toolchain packages
-	+@$(CHECK) --jobs=1 sanitize fuzz
-
 # `+` because make does not see the $(MAKE) inside $(CHECK), and one goal after the other: two would share a build folder.
+tests-and-packages: toolchain packages
+	+@$(CHECK) --jobs=1 sanitize fuzz check-package check-documentation
+
 # The upgrades need a debug build as the next version, and that of .build/debug can be of another commit.
-rest: toolchain packages
+programs-and-benchmarks: toolchain packages
 	+@$(CHECK) --jobs=1 faults-short
 	+@NEXT_WORKER=$(CURDIR)/.build/address/debug/refresh-worker ASAN_OPTIONS=detect_leaks=0 \
 		$(CHECK) --jobs=1 scenarios SCENARIOS='rolling_upgrade upgrade_on_one_machine'
-	+@$(CHECK) --jobs=1 release check-units check-alerts check-docs check-package check-documentation bench-check
+	+@$(CHECK) --jobs=1 release check-units check-alerts check-docs bench-check
 
 format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks Examples

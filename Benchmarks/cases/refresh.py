@@ -11,7 +11,7 @@ WORKER, GO, GO_FETCH = "refresh-worker", "Go, same work", "x/oauth2 (Go)"
 
 
 def measure(scale, folder):
-    rounds, count = scale.pick(3, 1), scale.pick(60_000, 1_000)
+    rounds, count = scale.pick(3, 1), scale.pick(60_000, 200)
     programs = contenders.all_contenders()
     runs = {(one.name, one.version): [] for one in programs}
     calls = {}

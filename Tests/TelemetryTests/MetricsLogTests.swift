@@ -26,6 +26,15 @@ struct MetricsLogTests {
         #expect(sink.lines.map(\.text) == [expected])
     }
 
+    @Test("builds no line if there is none to write it to")
+    func noSink() {
+        let log = MetricsLog(sink: nil, worker: "host/1", time: ManualTime())
+        var built = 0
+        log.record("refresh", count: 3) { _, _ in built += 1 }
+        #expect(built == 0)
+        #expect(log.record(.breaker(client: "an-id", "probe")) == false)
+    }
+
     @Test("writes the result of a run in the form on which scripts rely")
     func runOnce() throws {
         let event = try #require(MetricsSamples.all.first { $0.name == "run_once" })
