@@ -296,11 +296,12 @@ let package = Package(
         ),
     ]
 
-    // For scripts/build-sanitized. The counters guide the fuzzer through the sources. The tests would only compile and run
-    // more slowly with them.
+    // For scripts/build-sanitized. The counters guide the fuzzer through the sources. With them the tests would only
+    // compile and run more slowly.
     if Context.environment["PACKAGE_BUILD"] == "sanitized" {
         let counted: [SwiftSetting] = [.unsafeFlags(["-sanitize-coverage=edge,inline-8bit-counters,pc-table"])]
-        // The simulations spend most of their time in these. Optimised, they take half as long, and compile as fast.
+        // The simulations spend most of their time in these. Optimised, they take half as long and compile almost as
+        // fast.
         let simulated = ["Base", "Crypto", "Storage", "Scheduler"]
         let optimised: [SwiftSetting] = [.unsafeFlags(["-O", "-assert-config", "Debug"])]
         for target in package.targets where target.type != .test {
